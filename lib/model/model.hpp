@@ -1,0 +1,33 @@
+/// What every model can do: turn the tokens of a batch into logits.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "model/batch.hpp"
+#include "model/cache.hpp"
+#include "model/config.hpp"
+#include "ops/ops.hpp"
+
+namespace rungs {
+
+/// A decoder with its weights and its scratch memory on one device.
+class Model {
+ public:
+  virtual ~Model() = default;
+  virtual const Config& config() const = 0;
+  virtual Ops& ops() = 0;
+  /// The most rows that one call may have; scratch memory was planned for it.
+  virtual int64_t max_rows() const = 0;
+  /// logits (M, V) on the device: one row for each of batch.wanted. With a cache the batch's rows are added to it and
+  /// the past is read from it; without, every sequence must start at position 0. Allocates nothing for a batch of one
+  /// row. \throws UsageError for a token outside the vocabulary, a position outside the context or the cache, more rows
+  /// than max_rows.
+  virtual void forward(Tensor& logits, const Batch& batch, KvCache* cache) = 0;
+};
+
+/// The model in a directory (config.json, model.safetensors), with scratch memory for calls of up to max_rows rows; 0:
+/// the whole context. \throws FileError
+std::unique_ptr<Model> load_model(Ops& ops, const std::filesystem::path& directory, int64_t max_rows = 0);
+
+}  // namespace rungs

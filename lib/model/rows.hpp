@@ -1,0 +1,23 @@
+/// Checks a batch and brings its rows to the device.
+#pragma once
+
+#include "model/batch.hpp"
+#include "model/cache.hpp"
+#include "model/config.hpp"
+#include "ops/ops.hpp"
+
+namespace rungs {
+
+/// Room for the rows of one call; planned once, filled by every call.
+class RowsOnDevice {
+ public:
+  RowsOnDevice(Ops& ops, int64_t max_rows);
+  /// Views of the device's memory that hold this batch, until the next call. \throws UsageError as Model::forward says.
+  const Rows& fill(Ops& ops, const Batch& batch, const Config& config, const KvCache* cache);
+
+ private:
+  Tensor token_, sequence_, position_, wanted_;  // (max_rows) i32
+  Rows rows_;
+};
+
+}  // namespace rungs

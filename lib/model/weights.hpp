@@ -1,0 +1,45 @@
+/// The weights of the 2-layer decoder, by the names that they have in its file.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "model/config.hpp"
+#include "tensor/tensor.hpp"
+
+namespace rungs {
+
+/// y = x · weightᵀ + bias
+struct LinearWeights {
+  Tensor weight;  ///< (out, in)
+  Tensor bias;    ///< (out)
+};
+
+struct NormWeights {
+  Tensor weight, bias;  ///< (C)
+};
+
+/// One head of attention.
+struct AttentionWeights {
+  LinearWeights q, k, v;  ///< (D, C), (D)
+  LinearWeights o;        ///< (C, D), (C)
+};
+
+struct LayerWeights {
+  NormWeights attention_norm;
+  AttentionWeights attention;
+  NormWeights ffn_norm;
+  LinearWeights up;    ///< (F, C), (F)
+  LinearWeights down;  ///< (C, F), (C)
+};
+
+struct DecoderWeights {
+  Tensor token_embedding;     ///< (V, C)
+  Tensor position_embedding;  ///< (context, C)
+  std::vector<LayerWeights> layers;
+  NormWeights final_norm;
+  LinearWeights output;  ///< (V, C), (V)
+  float epsilon = 0;     ///< of every LayerNorm
+};
+
+}  // namespace rungs

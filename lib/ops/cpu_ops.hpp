@@ -1,0 +1,28 @@
+/// The seam on the CPU: Eigen for the products, OpenMP for the threads.
+#pragma once
+
+#include <vector>
+
+#include "ops/ops.hpp"
+
+namespace rungs {
+
+class CpuOps : public Ops {
+ public:
+  Tensor allocate(const Shape& shape, DType dtype = DType::f32) override;
+  void upload(Tensor& device, const void* host) override;
+  void download(void* host, const Tensor& device) override;
+  void copy(Tensor& out, const Tensor& x) override;
+
+  void gather(Tensor& out, const Tensor& table, const Tensor& index) override;
+  void linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) override;
+  void layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) override;
+  void relu(Tensor& x) override;
+  void add(Tensor& x, const Tensor& y) override;
+  void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override;
+
+ private:
+  std::vector<float> scores_;  // (queries at a time, S); see attend
+};
+
+}  // namespace rungs

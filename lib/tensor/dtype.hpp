@@ -1,0 +1,77 @@
+/// The element types of a tensor.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace rungs {
+
+/// f32 and f64 are IEEE floats, bf16 the upper half of an f32, f16 the IEEE half, i32 and i64 signed integers.
+enum class DType : uint8_t { f32, f64, bf16, f16, i32, i64 };
+
+/// Bits of a bfloat16: sign, 8 bits of exponent, 7 of fraction.
+struct bf16 {
+  uint16_t bits;
+};
+
+/// Bits of an IEEE half: sign, 5 bits of exponent, 10 of fraction.
+struct f16 {
+  uint16_t bits;
+};
+
+/// Bytes of one element.
+constexpr size_t bytes_of(DType type) {
+  switch (type) {
+    case DType::f64:
+    case DType::i64:
+      return 8;
+    case DType::f32:
+    case DType::i32:
+      return 4;
+    case DType::bf16:
+    case DType::f16:
+      return 2;
+  }
+  return 0;
+}
+
+/// "f32", "bf16", ...
+constexpr std::string_view name_of(DType type) {
+  constexpr std::string_view names[] = {"f32", "f64", "bf16", "f16", "i32", "i64"};
+  return names[size_t(type)];
+}
+
+template <class T>
+inline constexpr DType dtype_of = DType::f32;
+template <>
+inline constexpr DType dtype_of<double> = DType::f64;
+template <>
+inline constexpr DType dtype_of<bf16> = DType::bf16;
+template <>
+inline constexpr DType dtype_of<f16> = DType::f16;
+template <>
+inline constexpr DType dtype_of<int32_t> = DType::i32;
+template <>
+inline constexpr DType dtype_of<int64_t> = DType::i64;
+
+/// Exact.
+constexpr float to_float(bf16 x) { return std::bit_cast<float>(uint32_t(x.bits) << 16); }
+
+/// Exact. A half's subnormal is fraction · 2⁻²⁴.
+constexpr float to_float(f16 x) {
+  const uint32_t sign = uint32_t(x.bits & 0x8000u) << 16, exponent = x.bits >> 10 & 31, fraction = x.bits & 1023;
+  if (exponent == 0) return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(float(fraction) * 0x1p-24f));
+  if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000u | fraction << 13);
+  return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
+}
+
+/// Rounds to the nearest, ties to even; NaN stays NaN.
+constexpr bf16 to_bf16(float x) {
+  const uint32_t bits = std::bit_cast<uint32_t>(x);
+  if (x != x) return {uint16_t(bits >> 16 | 0x40)};
+  return {uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+}
+
+}  // namespace rungs
