@@ -1,0 +1,61 @@
+# A thin front door: each target is a line or two of cmake, ctest or ./rungs. A bare `make` says what there is.
+MAKEFLAGS += --no-print-directory
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+STORY = --model weights/decoder --prompt "One morning" --max-tokens 80 --temperature 0
+SOURCES = $(shell find lib lessons tools tests bench -name '*.cpp' -o -name '*.hpp')
+CLANG_FORMAT = $(shell command -v clang-format-14 || echo clang-format)
+
+help:  ## Say what there is
+	@echo "Rungs, a step-by-step transformer framework. Start with: make demo, then ./rungs list"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
+
+demo: build  ## Generate text with the trained decoder, with and without the KV cache
+	@echo "With the KV cache:"
+	@./rungs generate $(STORY)
+	@echo "Without it, every step computes the whole text again:"
+	@./rungs generate $(STORY) --no-cache
+	@echo "Your turn: ./rungs list"
+
+test: build  ## Run every test
+	@ctest --preset release -j $(JOBS)
+
+build: build/release/build.ninja  ## Build everything (installs what is missing first)
+	@cmake --build --preset release -j $(JOBS)
+
+grade: build  ## Grade every lesson: your file in work/ where there is one, else the solution
+	@./rungs grade
+
+docs: build/release/build.ninja  ## Build the site into build/release/docs/html
+	@tools/setup.sh docs
+	@tools/quietly.sh build/configure.log cmake --preset release
+	@cmake --build --preset release -j $(JOBS) --target docs
+
+sanitize: build/sanitize/build.ninja  ## Run every test again under AddressSanitizer and UBSan
+	@cmake --build --preset sanitize -j $(JOBS)
+	@ctest --preset sanitize -j $(JOBS)
+
+bench: build  ## Measure: the cache, decoding, prefill
+	@./rungs bench cache --lengths 10,50,100,500,1000
+
+measure-build:  ## Time a clean build, and the way from saving a learner's file to its verdict
+	@tools/measure_build.sh
+
+format:  ## Lay out the sources with clang-format 14
+	@$(CLANG_FORMAT) -i $(SOURCES)
+
+check-format:  ## Say where the layout differs from clang-format 14
+	@$(CLANG_FORMAT) --dry-run -Werror $(SOURCES)
+
+lint: build/release/build.ninja  ## Run the few checks of .clang-tidy over the library
+	@clang-tidy-14 -p build/release --quiet $(wildcard lib/*/*.cpp)
+
+clean:  ## Remove everything that was built; work/ stays
+	@rm -rf build
+
+build/%/build.ninja: cmake/dependencies.txt CMakePresets.json
+	@tools/setup.sh needed optional
+	@tools/quietly.sh build/configure.log cmake --preset $*
+	@touch $@
+
+.PRECIOUS: build/%/build.ninja
+.PHONY: help demo test build grade docs sanitize bench measure-build format check-format lint clean
