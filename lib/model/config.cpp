@@ -39,6 +39,7 @@ Config load_config(const std::filesystem::path& directory) {
 
   constexpr int64_t most = 1 << 24;  // far above any model, and products of two stay in 64 bits
   Config c;
+  c.directory = directory;
   const json& type = field(config, "model_type", file);
   if (type != "rungs_decoder")
     throw FileError(fmt::format("{}: model_type: wanted \"rungs_decoder\", found {}", file, type.dump()));

@@ -1,0 +1,14 @@
+/// A forward pass that refuses to go on with broken numbers.
+#pragma once
+
+#include <span>
+
+#include "model/model.hpp"
+
+namespace rungs {
+
+/// Model::forward, and then host = logits. \throws Error when a logit is not finite: the batch is run once more, and
+/// the first tap that is not finite is named.
+void forward_finite(Model& model, std::span<float> host, Tensor& logits, const Batch& batch, KvCache* cache);
+
+}  // namespace rungs

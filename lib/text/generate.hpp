@@ -1,0 +1,40 @@
+/// The loop that turns logits into text: feed tokens, draw the next one of every sequence, until all have ended.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "model/model.hpp"
+#include "text/sampler.hpp"
+
+namespace rungs {
+
+struct GenerateOptions {
+  SampleOptions sampling;
+  uint64_t seed = 0;         ///< sequence i draws with seed + i, so that each can be repeated alone
+  int64_t max_tokens = 100;  ///< a sequence ends after this many
+  int32_t stop = -1;         ///< or with this token, which is kept; -1: none
+  bool cache = true;         ///< false: every step feeds the whole of every sequence again
+};
+
+/// What one step did with one sequence.
+struct Step {
+  int64_t sequence;              ///< which of the prompts
+  int64_t number;                ///< of the step, from 0
+  int64_t previous, current;     ///< positions [previous, current) were fed
+  std::span<const int32_t> fed;  ///< the tokens at these positions
+  int32_t token;                 ///< drawn for position `current`
+};
+
+/// Continues every prompt; all unfinished sequences share the calls of the model, whatever their lengths (one call a
+/// step, more only where their rows exceed Model::max_rows). Returns the tokens drawn for each prompt and calls
+/// `on_step` as each is drawn. With the cache and one prompt nothing is allocated after the first step.
+/// \throws UsageError for a prompt without tokens, a prompt longer than the model's context, a prompt that leaves too
+/// little room in it for max_tokens; Error when a logit is not finite.
+std::vector<std::vector<int32_t>> generate(Model& model, const std::vector<std::vector<int32_t>>& prompts,
+                                           const GenerateOptions& options,
+                                           const std::function<void(const Step&)>& on_step = {});
+
+}  // namespace rungs

@@ -1,0 +1,48 @@
+/// From logits to the next token.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <span>
+#include <vector>
+
+namespace rungs {
+
+/// How the next token is chosen.
+struct SampleOptions {
+  double temperature = 0;  ///< logits are divided by it; 0: always the most probable token
+  int64_t top_k = 0;       ///< only the k most probable tokens; 0: all of them
+  double top_p = 1;        ///< then only the smallest set of the most probable whose sum reaches p; 1: all of them
+};
+
+/// \throws UsageError for a temperature below 0 or not finite, a top_k below 0, a top_p outside (0, 1].
+void check(const SampleOptions& options);
+
+/// The distribution that `options` make of `logits`: temperature, softmax, top-k, top-p (measured on what top-k left),
+/// each time made to sum to one. Equal probabilities are ranked by id, the lower first. out, logits: (V). `order` is
+/// scratch memory of the caller's. Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration", section 3.1.
+/// \throws UsageError for options that check() refuses and for a logit that is not finite.
+void probabilities(std::span<float> out, std::span<const float> logits, const SampleOptions& options,
+                   std::vector<int32_t>& order);
+
+/// The first token, in the order of ids, whose running sum exceeds the draw. \throws UsageError for a draw outside
+/// [0, 1).
+int32_t sample(std::span<const float> probabilities, double draw);
+
+/// The next draw in [0, 1): the upper 53 bits, so that it is the same on every platform.
+inline double draw(std::mt19937_64& random) { return double(random() >> 11) * 0x1p-53; }
+
+/// Draws tokens one after the other. Allocates nothing after the first.
+class Sampler {
+ public:
+  Sampler(const SampleOptions& options, uint64_t seed) : options_(options), random_(seed) { check(options); }
+  int32_t next(std::span<const float> logits);
+
+ private:
+  SampleOptions options_;
+  std::mt19937_64 random_;
+  std::vector<float> probabilities_;
+  std::vector<int32_t> order_;
+};
+
+}  // namespace rungs
