@@ -1,0 +1,2 @@
+def generate(l,s): pass
+def kv_cache(l,s): pass

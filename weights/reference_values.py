@@ -1,0 +1,82 @@
+"""The values that go into reference cases. All are exact in float32, and none is near 0, near 1 or equal to its neighbour."""
+import random
+
+import numpy as np
+import torch
+
+from story_grammar import make_story
+from tokenizer import BOS, Tokenizer
+from torch_decoder import Config, Decoder
+
+
+def normal(rng, *shape, scale=1.0):
+    return (scale * rng.standard_normal(shape)).astype(np.float32)
+
+
+def signed(rng, low, high, *shape):
+    """Of random sign, with a size between low and high: a forgotten one shows."""
+    return (rng.choice([-1.0, 1.0], shape) * rng.uniform(low, high, shape)).astype(np.float32)
+
+
+def norm_weight(rng, channels):
+    """Not near 1, so that a forgotten weight shows."""
+    return (signed(rng, 0.3, 0.6, channels) + np.sign(rng.standard_normal(channels)) * 1.1).astype(np.float32)
+
+
+def linear_weight(rng, rows, columns, gain=1.0):
+    return normal(rng, rows, columns, scale=gain / np.sqrt(columns))
+
+
+def integers(*values):
+    return np.array(values, np.int32)
+
+
+def scalar(value):
+    return np.array(value, np.int32 if isinstance(value, int) else np.float64)
+
+
+EPSILON = float(np.float32(1e-5))
+
+
+def layer_norm_inputs(rng, x):
+    C = x.shape[1]
+    return {"x": x.astype(np.float32), "weight": norm_weight(rng, C), "bias": signed(rng, 0.2, 0.8, C), "epsilon": scalar(EPSILON)}
+
+
+def attention_inputs(rng, T, C, D, gain=1.8):
+    """The gain spreads the scores over several units."""
+    inputs = {"x": normal(rng, T, C)}
+    for name, gain in (("q", gain), ("k", gain), ("v", 1.0)):
+        inputs[f"{name}.weight"] = linear_weight(rng, D, C, gain)
+        inputs[f"{name}.bias"] = signed(rng, 0.2, 0.8, D)
+    inputs["o.weight"] = linear_weight(rng, C, D)
+    inputs["o.bias"] = signed(rng, 0.2, 0.8, C)
+    return inputs
+
+
+def feed_forward_inputs(rng, T, C, F):
+    return {"x": normal(rng, T, C), "ffn_norm.weight": norm_weight(rng, C), "ffn_norm.bias": signed(rng, 0.2, 0.8, C),
+            "up.weight": linear_weight(rng, F, C), "up.bias": signed(rng, 0.2, 0.8, F),
+            "down.weight": linear_weight(rng, C, F), "down.bias": signed(rng, 0.2, 0.8, C), "epsilon": scalar(EPSILON)}
+
+
+def tiny_model(rng, **sizes):
+    model = Decoder(Config(layers=2, epsilon=1e-5, **sizes))
+    with torch.no_grad():
+        for name, value in model.named_parameters():
+            if "embedding" in name:
+                array = normal(rng, *value.shape)
+            elif value.dim() == 1:
+                array = norm_weight(rng, len(value)) if name.endswith("norm.weight") else signed(rng, 0.2, 0.8, len(value))
+            else:
+                gain = 1.3 if ".q." in name or ".k." in name else 2.0 if name == "output.weight" else 1.0
+                array = linear_weight(rng, *value.shape, gain)
+            value.copy_(torch.from_numpy(array))
+    return model
+
+
+def story_tokens(directory, rng, length):
+    """<bos> and the first tokens of a story, as the trained decoder knows them."""
+    tokenizer = Tokenizer.load(directory / "vocabulary.json")
+    story = make_story(random.Random(int(rng.integers(2 ** 31))))
+    return integers(*([BOS] + tokenizer.encode(story))[:length])
