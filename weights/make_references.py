@@ -16,29 +16,10 @@ from torch import nn
 
 from reference_case import UNIT, WEIGHTS, Lesson
 from reference_sequences import generate, kv_cache
-from reference_values import (attention_inputs, feed_forward_inputs, integers, layer_norm_inputs, linear_weight, normal,
-                              signed, story_tokens, tiny_model)
+from reference_values import (DECODER, SEED, TINY, TINY_A, TINY_B, Sizes, attend_inputs, attention_inputs, feed_forward_inputs,
+                              integers, layer_norm_inputs, linear_weight, normal, random_tokens, signed, story_tokens,
+                              tiny_model)
 from torch_decoder import PARTS, Attention, Layer, Config, attend, save_model
-
-SEED = 2024
-TINY_A, TINY_B, DECODER = "references/models/tiny_a", "references/models/tiny_b", "decoder"
-TINY = {TINY_A: dict(vocabulary=29, context=24, channels=12, head_dim=8, hidden=20),
-        TINY_B: dict(vocabulary=23, context=32, channels=10, head_dim=14, hidden=18)}
-
-
-class Sizes:
-    """The sizes of the cases. Another seed than the committed one also has other sizes."""
-
-    def __init__(self, seed):
-        self.more = 0 if seed == SEED else 1 + seed % 3
-
-    def __call__(self, *sizes):
-        """Sizes that grow with the seed. A size of 1 is a case of its own and stays."""
-        return [size if size == 1 else size + self.more for size in sizes]
-
-    def of_model(self, model):
-        return {name: size + self.more for name, size in TINY[model].items()}
-
 
 # How a case runs: the record takes taps and outputs, a holds the inputs by name.
 
@@ -110,15 +91,6 @@ def run_decoder_forward(lesson):
 
 def decoder_forward(lesson, size, what, tokens, says, model, taps=True):
     lesson.add(f"decoder_forward_{what}", "decoder_forward", says, {"tokens": tokens}, run_decoder_forward(lesson.name), model, taps)
-
-
-def random_tokens(lesson, size, what, model, length=None):
-    """Distinct where there are enough; of the whole context where no length is given."""
-    sizes = size.of_model(model)
-    length = length or sizes["context"]
-    rng = lesson.rng(what)
-    order = rng.permutation(sizes["vocabulary"])
-    return integers(*np.concatenate([order, rng.permutation(order)])[:length])
 
 
 def partial_models(lesson, size):
@@ -231,15 +203,6 @@ def feed_forward(lesson, size):
             inputs["x"] *= np.float32(16)
         lesson.add(f"feed_forward_{what}", "feed_forward", says, inputs, run_feed_forward)
     partial_models(lesson, size)
-
-
-def attend_inputs(rng, T, S, D, offset=0.0):
-    """With an offset, q and k share a direction, which lifts every score by about that much and keeps the weights mixed."""
-    q, k, v = normal(rng, T, D, scale=1.5), normal(rng, S, D, scale=1.5), normal(rng, S, D)
-    if offset:
-        q[:, 0] += np.float32(np.sqrt(offset * np.sqrt(D)))
-        k[:, 0] = np.float32(np.sqrt(offset * np.sqrt(D))) + 0.02 * k[:, 0]
-    return {"q": q, "k": k, "v": v}
 
 
 def attention_cases(lesson, size, mask):
