@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <tuple>
+
+#include "checkpoint/json.hpp"
 
 namespace rungs {
 
@@ -36,16 +37,9 @@ std::string_view safetensors_name(DType dtype) {
 /// Parses the header. JSON lets a name stand twice and keeps the last; a checkpoint must not.
 json parse_header(std::string_view text, const std::string& file) {
   std::vector<std::string> top_level;
-  const auto no_duplicates = [&](int depth, json::parse_event_t event, json& parsed) {
-    if (depth == 1 && event == json::parse_event_t::key) top_level.push_back(parsed.get<std::string>());
-    return true;
-  };
-  json header;
-  try {
-    header = json::parse(text, no_duplicates);
-  } catch (const json::parse_error& e) {
-    throw FileError(fmt::format("{}: header: is not JSON: byte {} of it", file, e.byte));
-  }
+  const json header = parse_json(text, file + ": header", [&](int depth, const std::string& key) {
+    if (depth == 1) top_level.push_back(key);
+  });
   if (!header.is_object())
     throw FileError(fmt::format("{}: header: wanted an object, found {}", file, header.type_name()));
   std::sort(top_level.begin(), top_level.end());
@@ -76,21 +70,21 @@ SafeTensors::SafeTensors(const std::filesystem::path& path) : path_(path), file_
     if (name == "__metadata__") continue;
     const auto fail = [&](const std::string& what) { throw FileError(fmt::format("{}: {}: {}", file, name, what)); };
     if (!entry.is_object() || !entry.contains("dtype") || !entry.contains("shape") || !entry.contains("data_offsets"))
-      fail("wanted dtype, shape and data_offsets, found " + entry.dump());
+      fail("wanted dtype, shape and data_offsets, found " + brief(entry));
     const json &shape_json = entry["shape"], &offsets = entry["data_offsets"], &dtype_json = entry["dtype"];
     const auto dtype = dtype_json.is_string() ? parse_dtype(dtype_json.get<std::string>()) : std::nullopt;
-    if (!dtype) fail("dtype: wanted F32, F64, BF16, F16, I32 or I64, found " + dtype_json.dump());
+    if (!dtype) fail("dtype: wanted F32, F64, BF16, F16, I32 or I64, found " + brief(dtype_json));
 
     const auto is_size = [](const json& j) { return j.is_number_unsigned(); };
     if (!shape_json.is_array() || shape_json.size() > size_t(Shape::max_rank) ||
         !std::all_of(shape_json.begin(), shape_json.end(), is_size))
-      fail("shape: wanted at most 4 whole numbers, found " + shape_json.dump());
+      fail("shape: wanted at most 4 whole numbers, found " + brief(shape_json));
     if (!offsets.is_array() || offsets.size() != 2 || !std::all_of(offsets.begin(), offsets.end(), is_size))
-      fail("data_offsets: wanted two whole numbers, found " + offsets.dump());
+      fail("data_offsets: wanted two whole numbers, found " + brief(offsets));
     std::vector<int64_t> dims;
     for (const json& dim : shape_json) {
       const auto value = dim.get<uint64_t>();
-      if (value > uint64_t(1) << 62) fail("shape: a dimension is too large: " + shape_json.dump());
+      if (value > uint64_t(1) << 62) fail("shape: a dimension is too large: " + brief(shape_json));
       dims.push_back(int64_t(value));
     }
     Shape shape;

@@ -6,6 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <utility>
@@ -13,6 +16,8 @@
 #include "tensor/error.hpp"
 
 namespace rungs {
+
+namespace fs = std::filesystem;
 
 [[noreturn]] static void fail(const std::filesystem::path& path, std::string_view what) {
   throw FileError(fmt::format("{}: {}: {}", path.string(), what, std::strerror(errno)));
@@ -46,26 +51,35 @@ MappedFile::~MappedFile() {
   if (data_) munmap(const_cast<std::byte*>(data_), size_);
 }
 
+std::filesystem::path weights_directory() {
+  const char* named = std::getenv("RUNGS_WEIGHTS");
+  return named ? std::filesystem::path(named) : std::filesystem::path(RUNGS_SOURCE_DIR) / "weights";
+}
+
 std::string read_text(const std::filesystem::path& path) {
   const MappedFile file(path);
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
-void write_whole(const std::filesystem::path& path, const std::function<void(std::ostream&)>& write) {
-  const std::filesystem::path part = path.string() + fmt::format(".part{}", getpid());
-  try {
-    std::ofstream file(part, std::ios::binary);
+void write_whole(const fs::path& path, const std::function<void(std::ostream&)>& write) {
+  const auto write_to = [&](const fs::path& place) {
+    std::ofstream file(place, std::ios::binary);
     if (!file) fail(path, "cannot be written");
     write(file);
     file.close();
     if (!file) fail(path, "could not be written to the end");
-    std::filesystem::rename(part, path);
-  } catch (const std::filesystem::filesystem_error&) {
-    std::filesystem::remove(part);
-    fail(path, "cannot be written");
+  };
+  const bool there = fs::exists(path);
+  if (there && !fs::is_regular_file(path)) return write_to(path);  // a device or a pipe: not to be replaced
+
+  const fs::path target = there ? fs::canonical(path) : path;  // behind a link
+  const fs::path part = target.string() + fmt::format(".part{}", getpid());
+  try {
+    write_to(part);
+    if (std::rename(part.c_str(), target.c_str()) != 0) fail(path, "cannot be written");
   } catch (...) {
     std::error_code ignored;
-    std::filesystem::remove(part, ignored);
+    fs::remove(part, ignored);
     throw;
   }
 }

@@ -27,6 +27,9 @@ class MappedFile {
   size_t size_ = 0;
 };
 
+/// The folder weights/ of this source tree, or the one that the environment variable RUNGS_WEIGHTS names.
+std::filesystem::path weights_directory();
+
 /// The whole text of a file. \throws FileError
 std::string read_text(const std::filesystem::path& path);
 

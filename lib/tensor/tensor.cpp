@@ -19,7 +19,8 @@ Shape::Shape(std::span<const int64_t> dims) {
   for (const int64_t dim : dims) {
     if (dim < 0) throw ShapeError(fmt::format("a dimension cannot be {}", dim));
     dims_[size_t(rank_++)] = dim;
-    if (__builtin_mul_overflow(count_, dim, &count_) || count_ > int64_t(1) << 62)
+    constexpr int64_t most = int64_t(1) << 59;  // so that the bytes of no dtype overflow
+    if (__builtin_mul_overflow(count_, dim, &count_) || count_ > most)
       throw ShapeError(fmt::format("a tensor of shape ({}) is too large", fmt::join(dims, ", ")));
   }
 }
@@ -85,7 +86,7 @@ static Shape with_first(const Shape& shape, int64_t first) {
 
 Tensor Tensor::view_rows(int64_t first, int64_t n) const {
   if (shape_.rank() == 0 || first < 0 || n < 0 || first > dim(0) || n > dim(0) - first)
-    throw ShapeError(fmt::format("rows {} to {} of a tensor of shape {}", first, first + n - 1, to_string(shape_)));
+    throw ShapeError(fmt::format("{} rows from {} on are not in a tensor of shape {}", n, first, to_string(shape_)));
   const int64_t row = dim(0) ? count() / dim(0) : 0;  // elements of one entry
   return view_of(static_cast<char*>(data_) + size_t(first * row) * bytes_of(dtype_), with_first(shape_, n), dtype_);
 }

@@ -19,7 +19,7 @@ class Shape {
   static constexpr int max_rank = 4;
 
   Shape() = default;
-  /// \throws ShapeError for more than four dimensions, a negative one, or a count above 2⁶².
+  /// \throws ShapeError for more than four dimensions, a negative one, or a count above 2⁵⁹.
   Shape(std::initializer_list<int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
   explicit Shape(std::span<const int64_t> dims);
 
