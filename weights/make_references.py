@@ -182,6 +182,8 @@ def layer_norm(lesson, size):
     add("tiny_variance", "the variance is near epsilon, so it matters where epsilon stands",
         lambda rng: normal(rng, T, C + 2, scale=3e-3) + np.float32(0.3))
     add("large_mean", "the mean is 50 times the spread", lambda rng: normal(rng, T - 1, C + 4) + np.float32(50))
+    add("huge_mean", "the mean is 1000 times the spread: a variance taken as mean(x²) - mean² is lost in rounding",
+        lambda rng: normal(rng, T, C + 1) + np.float32(1000))
     add("constant_row", "a row without variance gives the bias", with_constant_row)
     add("odd_sizes", "sizes that no block divides", lambda rng: normal(rng, *size(7, 13), scale=3.0))
     partial_models(lesson, size)
@@ -221,8 +223,11 @@ def full_attention(lesson, size):
                               ("square", (4, 4), "as many rows as columns: the wrong axis has the right shape"),
                               ("large_scores", (3, 4), "scores above 90: exp overflows unless the maximum is subtracted"),
                               ("negative_scores", (2, 4), "scores below -120: every exp is 0 unless the maximum is subtracted"),
+                              ("distant_rows", (3, 5), "rows 100 and more apart: each needs its own maximum"),
                               ("odd_sizes", (7, 13), "sizes that no block divides")):
         x = normal(lesson.rng(f"softmax_{what}"), *size(*shape), scale=1.5)
+        if what == "distant_rows":
+            x += np.float32(120) * (1 - np.arange(len(x), dtype=np.float32))[:, None]
         x += np.float32({"large_scores": 95, "negative_scores": -130}.get(what, 0))
         lesson.add(f"softmax_{what}", "softmax", says, {"x": x}, run_softmax)
 
