@@ -153,7 +153,7 @@ def generate_cases(lesson, size):
     context = size.of_model(TINY_A)["context"]
     add("greedy", "the most probable token at each step", TINY_A, random_prompt(TINY_A, 3), 8, 0.0)
     add("greedy_wide_head", "a prompt of two tokens", TINY_B, random_prompt(TINY_B, 2), 6, 0.0)
-    add("to_the_last_position", "prompt and answer fill the context", TINY_A, random_prompt(TINY_A, 4), context - 4, 0.0)
+    add("to_the_last_position", "prompt and answer fill the context", TINY_A, random_prompt(TINY_A, 4), context - 4, 1.0)
     add("sampled", "one draw a token", TINY_A, random_prompt(TINY_A, 4), 8, 1.0)
     add("hot", "temperature 2: logits are divided before softmax", TINY_B, random_prompt(TINY_B, 3), 7, 2.0)
     add("top_k", "only the 4 best tokens can be drawn", TINY_A, random_prompt(TINY_A, 2), 8, 1.5, top_k=4)
