@@ -14,6 +14,17 @@ namespace rungs {
 // Below this many elements a loop stays on one thread: waking the others costs more.
 static constexpr int64_t worth_threads = 1 << 16;
 
+/// work(i) for each i in [0, n). An OpenMP region allocates even where it runs on one thread, so that is no region.
+template <class Work>
+static void each_row(int64_t n, bool threads, const Work& work) {
+  if (!threads) {
+    for (int64_t i = 0; i < n; ++i) work(i);
+    return;
+  }
+#pragma omp parallel for
+  for (int64_t i = 0; i < n; ++i) work(i);
+}
+
 /// \throws ShapeError naming the operation and every shape that took part.
 template <class... T>
 static void require(bool fits, const char* operation, const T&... tensors) {
@@ -76,14 +87,13 @@ void CpuOps::layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, cons
           "layer_norm(out, x, weight, bias)", out, x, weight, bias);
   const auto in = matrix(x);
   auto normed = matrix(out);
-#pragma omp parallel for if (x.count() > worth_threads)
-  for (int64_t n = 0; n < in.rows(); ++n) {
+  each_row(in.rows(), x.count() > worth_threads, [&](int64_t n) {
     const float mean = in.row(n).mean();
     const float variance = (in.row(n).array() - mean).square().mean();
     const float scale = 1.0f / std::sqrt(variance + epsilon);
     normed.row(n) =
         ((in.row(n).array() - mean) * scale * row_vector(weight).array() + row_vector(bias).array()).matrix();
-  }
+  });
 }
 
 void CpuOps::relu(Tensor& x) { matrix(x) = matrix(x).cwiseMax(0.0f); }
@@ -112,15 +122,14 @@ void CpuOps::attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor&
     else
       scores.noalias() = (matrix(q).middleRows(first, n) * scale) * matrix(k).topRows(seen).transpose();
 
-#pragma omp parallel for if (n * seen > worth_threads)
-    for (int64_t i = 0; i < n; ++i) {
+    each_row(n, n * seen > worth_threads, [&](int64_t i) {
       const int64_t visible = S - T + first + i + 1;  // keys that query first + i sees
       auto row = scores.row(i).head(visible);
       const float largest = row.maxCoeff();
       row = (row.array() - largest).exp().matrix();
       row /= row.sum();
       scores.row(i).tail(seen - visible).setZero();
-    }
+    });
     if (n == 1)
       matrix(out).row(first).noalias() = scores.row(0) * matrix(v).topRows(seen);
     else

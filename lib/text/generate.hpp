@@ -12,7 +12,7 @@
 namespace rungs {
 
 struct GenerateOptions {
-  SampleOptions sampling;
+  SampleOptions sampling = {};
   uint64_t seed = 0;         ///< sequence i draws with seed + i, so that each can be repeated alone
   int64_t max_tokens = 100;  ///< a sequence ends after this many
   int32_t stop = -1;         ///< or with this token, which is kept; -1: none

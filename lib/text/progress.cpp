@@ -15,7 +15,7 @@ bool wants_colour(std::FILE* stream) {
 }
 
 Progress::Progress(std::string label, int64_t total)
-    : label_(std::move(label)), total_(std::max<int64_t>(total, 1)), shown_(is_terminal(stderr)) {
+    : label_(std::move(label)), total_(total), shown_(total > 0 && is_terminal(stderr)) {
   draw();
 }
 
@@ -29,8 +29,9 @@ void Progress::advance(int64_t by) {
 }
 
 void Progress::draw() {
+  if (!shown_) return;
   const auto percent = int(100 * done_ / total_);
-  if (!shown_ || percent == drawn_) return;
+  if (percent == drawn_) return;
   drawn_ = percent;
   constexpr int width = 30;
   std::string bar;

@@ -12,7 +12,7 @@ bool is_terminal(std::FILE* stream);
 /// Colours belong on this stream: it is a terminal, and NO_COLOR is not set (no-color.org).
 bool wants_colour(std::FILE* stream);
 
-/// A bar on stderr where that is a terminal, nothing elsewhere. Gone when it ends.
+/// A bar on stderr where that is a terminal, nothing elsewhere nor for a total of 0. Gone when it ends.
 class Progress {
  public:
   Progress(std::string label, int64_t total);

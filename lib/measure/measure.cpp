@@ -1,0 +1,40 @@
+#include "measure/measure.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+namespace rungs {
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+Timing measure(const std::function<void()>& work, double seconds) {
+  std::vector<double> runs;
+  double total = 0;
+  while (runs.empty() || (total < seconds && runs.size() < 50) || (runs.size() < 3 && runs[0] < seconds)) {
+    const double start = now();
+    work();
+    runs.push_back(now() - start);
+    total += runs.back();
+  }
+  const auto middle = runs.begin() + int64_t(runs.size() / 2);
+  std::nth_element(runs.begin(), middle, runs.end());
+  return {*middle, int(runs.size())};
+}
+
+std::string machine() {
+  std::string name = "unknown processor", line;
+  std::ifstream info("/proc/cpuinfo");
+  while (std::getline(info, line))
+    if (line.starts_with("model name") && line.find(": ") != line.npos) {
+      name = line.substr(line.find(": ") + 2);
+      break;
+    }
+  return fmt::format("{}, {} cores", name, std::thread::hardware_concurrency());
+}
+
+}  // namespace rungs

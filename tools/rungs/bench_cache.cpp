@@ -1,0 +1,145 @@
+// rungs bench cache: how long it takes to generate with and without the KV cache.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "commands.hpp"
+#include "measure/measure.hpp"
+#include "ops/cpu_ops.hpp"
+#include "plot.hpp"
+#include "tensor/file.hpp"
+#include "text/progress.hpp"
+
+namespace rungs {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr int64_t fixed_prompt = 100;                         // tokens before those of the second table
+constexpr int64_t generated[] = {16, 32, 64, 128, 256, 512};  // its rows
+
+struct Row {
+  int64_t prompt, tokens;
+  Timing without, with;
+  double ratio() const { return without.seconds / with.seconds; }
+};
+
+/// What the tokens are does not change how long they take; none is the stop token, because there is none.
+std::vector<int32_t> any_prompt(int64_t length, int64_t vocabulary) {
+  std::vector<int32_t> tokens;
+  for (int64_t i = 0; i < length; ++i) tokens.push_back(int32_t(i * 7 % vocabulary));
+  return tokens;
+}
+
+Row measure_row(Model& model, int64_t prompt, int64_t tokens, Progress& progress) {
+  const std::vector<std::vector<int32_t>> prompts = {any_prompt(prompt, model.config().vocabulary)};
+  const auto timed = [&](bool cache) {
+    GenerateOptions options;
+    options.max_tokens = tokens;
+    options.cache = cache;
+    const Timing timing = measure([&] { generate(model, prompts, options); });
+    progress.advance();
+    return timing;
+  };
+  return {prompt, tokens, timed(false), timed(true)};
+}
+
+void print_table(const std::string& title, const char* column, const std::vector<Row>& rows, int64_t Row::*length) {
+  fmt::print("{}\n\n{:>18}  {:>12}  {:>12}  {:>8}\n", title, column, "without (s)", "with (s)", "ratio");
+  for (const Row& row : rows)
+    fmt::print("{:>18}  {:>12.4f}  {:>12.4f}  {:>7.1f}x\n", row.*length, row.without.seconds, row.with.seconds,
+               row.ratio());
+  fmt::print("\n");
+}
+
+ordered_json to_json(const std::vector<Row>& rows) {
+  ordered_json list = ordered_json::array();
+  for (const Row& row : rows)
+    list.push_back({{"prompt", row.prompt},
+                    {"tokens", row.tokens},
+                    {"seconds_without", row.without.seconds},
+                    {"seconds_with", row.with.seconds},
+                    {"ratio", row.ratio()},
+                    {"runs_without", row.without.runs},
+                    {"runs_with", row.with.runs}});
+  return list;
+}
+
+Panel panel(const std::string& title, const std::string& x_label, const std::vector<Row>& rows, int64_t Row::*length) {
+  Curve without{"without the cache", {}, {}}, with{"KV cache", {}, {}};
+  for (const Row& row : rows) {
+    for (Curve* curve : {&without, &with}) curve->x.push_back(double(row.*length));
+    without.y.push_back(row.without.seconds);
+    with.y.push_back(row.with.seconds);
+  }
+  return {title, x_label, "time (seconds)", {without, with}};
+}
+
+void check(const BenchCacheCommand& command, const Config& config) {
+  if (command.tokens < 1) throw UsageError(fmt::format("tokens: wanted at least 1, found {}", command.tokens));
+  for (const int64_t length : command.lengths) {
+    if (length < 1) throw UsageError(fmt::format("lengths: wanted at least 1, found {}", length));
+    if (length > config.context - command.tokens)
+      throw UsageError(
+          fmt::format("lengths: a prompt of {} and {} tokens more are past the end of the model's context "
+                      "of {}",
+                      length, command.tokens, config.context));
+  }
+}
+
+}  // namespace
+
+int bench_cache(const BenchCacheCommand& command) {
+  CpuOps ops;
+  const std::unique_ptr<Model> model = load_model(ops, command.model);
+  const int64_t context = model->config().context;
+  check(command, model->config());
+  std::vector<int64_t> counts;
+  for (const int64_t count : generated)
+    if (fixed_prompt + count <= context) counts.push_back(count);
+
+  std::vector<Row> by_length, by_tokens;
+  {
+    Progress progress("measuring", 2 * int64_t(command.lengths.size() + counts.size()));
+    for (const int64_t length : command.lengths)
+      by_length.push_back(measure_row(*model, length, command.tokens, progress));
+    for (const int64_t count : counts) by_tokens.push_back(measure_row(*model, fixed_prompt, count, progress));
+  }
+  const ordered_json report = {{"command", "rungs bench cache"},
+                               {"machine", machine()},
+                               {"model", command.model},
+                               {"by_prompt_length", to_json(by_length)},
+                               {"by_tokens_generated", to_json(by_tokens)}};
+  const std::filesystem::path out = command.out;
+  if (out.has_parent_path()) std::filesystem::create_directories(out.parent_path());
+  write_whole(out, [&](std::ostream& file) { file << report.dump(2) << '\n'; });
+
+  const std::string first = fmt::format("{} tokens after a prompt of each length", command.tokens);
+  const std::string second = fmt::format("a prompt of {} tokens, then more and more", fixed_prompt);
+  std::vector<Panel> panels = {panel(first, "length of the prompt (tokens)", by_length, &Row::prompt)};
+  if (!by_tokens.empty()) panels.push_back(panel(second, "generated (tokens)", by_tokens, &Row::tokens));
+  const bool draws = has_gnuplot();
+  if (draws)
+    for (const char* kind : {".png", ".svg"})
+      draw_picture(std::filesystem::path(out).replace_extension(kind),
+                   "Time to generate, with and without the KV cache", panels);
+  if (command.json) {
+    fmt::print("{}\n", report.dump(2));
+    return 0;
+  }
+  fmt::print("{}\n\n", machine());
+  print_table(first, "prompt (tokens)", by_length, &Row::prompt);
+  if (!by_tokens.empty()) print_table(second, "generated (tokens)", by_tokens, &Row::tokens);
+  if (counts.size() < std::size(generated))
+    fmt::print("The model's context of {} ends before {} tokens after a prompt of {}.\n\n", context,
+               generated[counts.size()], fixed_prompt);
+  if (draws) draw_in_terminal(panels);
+  const std::string stem = std::filesystem::path(out).replace_extension().string();
+  fmt::print("Written to {}{}\n", out.string(), draws ? fmt::format(", {0}.png and {0}.svg", stem) : "");
+  if (!draws) fmt::print("gnuplot is not installed, so there is no plot: sudo apt-get install gnuplot-nox\n");
+  return 0;
+}
+
+}  // namespace rungs

@@ -1,0 +1,64 @@
+/// What the commands of `rungs` do, apart from reading the command line. Each returns the exit status, or throws.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "text/generate.hpp"
+
+namespace rungs {
+
+/// \name Learn
+///@{
+int list_lessons(bool json);
+int run_lesson(const std::string& lesson);  ///< a number ("6", "06"), a name, or the beginning of one
+int start_lesson(const std::string& lesson);
+int check_lesson(const std::string& lesson);
+int reset_lesson(const std::string& lesson);
+
+struct GradeOptions {
+  std::vector<std::string> lessons;  ///< none: all
+  std::string suite;                 ///< "": both; "evaluate"; "kv_evaluate"
+  bool json = false;
+  bool strength = false;  ///< grade the suites instead: does every known mistake fail?
+};
+int grade_lessons(const GradeOptions& options);
+///@}
+
+/// \name Use
+///@{
+struct GenerateCommand {
+  std::string model;         ///< directory
+  std::string prompt;        ///< "": the model begins by itself
+  std::string prompts_file;  ///< instead of prompt: one a line
+  GenerateOptions options;
+  bool trace = false;  ///< show what every step fed
+  bool json = false;
+};
+int generate_text(const GenerateCommand& command);
+
+struct LogitsCommand {
+  std::string model;   ///< directory
+  std::string tokens;  ///< .npy, (T) or (B, T), i32 or i64
+  std::string out;     ///< .npy, (T, V) or (B, T, V), f32
+  std::string taps;    ///< directory; "": none
+  bool cache = true;
+  int64_t chunk = 0;  ///< tokens of each sequence that one call feeds; 0: all
+};
+int write_logits(const LogitsCommand& command);
+///@}
+
+/// \name Measure
+///@{
+struct BenchCacheCommand {
+  std::string model;             ///< directory
+  std::vector<int64_t> lengths;  ///< of the prompt, in tokens
+  int64_t tokens = 64;           ///< generated after each prompt
+  std::string out;               ///< .json; the pictures go beside it
+  bool json = false;
+};
+int bench_cache(const BenchCacheCommand& command);
+///@}
+
+}  // namespace rungs

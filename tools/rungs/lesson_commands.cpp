@@ -1,0 +1,326 @@
+// list, run, start, check, reset, grade: what a learner types.
+#include <fmt/color.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "commands.hpp"
+#include "grade/grade.hpp"
+#include "grade/lesson.hpp"
+#include "grade/strength.hpp"
+#include "suggest.hpp"
+#include "tensor/file.hpp"
+
+namespace rungs {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+std::vector<Lesson> all_lessons() { return find_lessons(RUNGS_SOURCE_DIR, RUNGS_BINARY_DIR); }
+
+bool in_colour() { return isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR"); }
+
+/// "6", "06", "06_causal_mask" and "06_causal" all name the same lesson. \throws UsageError
+Lesson lesson_called(const std::string& word) {
+  const std::vector<Lesson> lessons = all_lessons();
+  const bool is_number = !word.empty() && word.size() <= 3 && std::all_of(word.begin(), word.end(), ::isdigit);
+  std::vector<std::string> names;
+  for (const Lesson& l : lessons) {
+    if (is_number ? l.number() == std::stoi(word) : !word.empty() && l.name.starts_with(word)) return l;
+    names.push_back(l.name);
+    names.push_back(l.name.substr(3));  // "causal_mask"
+    if (l.name.substr(3) == word) return l;
+  }
+  throw UsageError(
+      fmt::format("no lesson is called {}{}; `rungs list` shows them all", word, did_you_mean(word, names)));
+}
+
+std::string short_path(const fs::path& path) { return fs::relative(path, RUNGS_SOURCE_DIR).string(); }
+
+struct Build {
+  bool ok;
+  std::string output;
+};
+
+Build build(const std::vector<std::string>& targets) {
+  std::string command = "cmake --build '" RUNGS_BINARY_DIR "' --target";
+  for (const std::string& target : targets) command += " " + target;
+  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  if (!pipe) throw Error("cmake cannot be started");
+  Build b{};
+  char part[4096];
+  for (size_t n; (n = fread(part, 1, sizeof part, pipe)) > 0;) b.output.append(part, n);
+  b.ok = pclose(pipe) == 0;
+  return b;
+}
+
+/// What the compiler said, without the build tool's own lines.
+std::string compiler_output(const std::string& output) {
+  std::string text;
+  for (size_t begin = 0; begin < output.size();) {
+    const size_t end = std::min(output.find('\n', begin), output.size());
+    const std::string line = output.substr(begin, end - begin);
+    const bool noise = line.starts_with("[") || line.starts_with("ninja:") || line.starts_with("FAILED:") ||
+                       line.starts_with("/usr/bin/") || line.starts_with("gmake") || line.starts_with("cd ");
+    if (!noise && !line.empty()) text += line + "\n";
+    begin = end + 1;
+  }
+  return text;
+}
+
+/// \throws Error with the output, for something that ought to build
+void must_build(const std::vector<std::string>& targets) {
+  const Build b = build(targets);
+  if (!b.ok) throw Error("the lessons do not build:\n" + b.output);
+}
+
+// ---- progress: which of the learner's files passed, by their content ----
+
+fs::path progress_file() { return fs::path(RUNGS_SOURCE_DIR) / "work" / "progress.json"; }
+
+json read_progress() {
+  if (!fs::exists(progress_file())) return json::object();
+  const json progress = json::parse(read_text(progress_file()), nullptr, false);
+  return progress.is_object() ? progress : json::object();
+}
+
+size_t content_of(const fs::path& file) { return std::hash<std::string>{}(read_text(file)); }
+
+void note_progress(const Lesson& lesson, bool passed) {
+  json progress = read_progress();
+  if (passed)
+    progress[lesson.name] = content_of(lesson.mine);
+  else
+    progress.erase(lesson.name);
+  write_whole(progress_file(), [&](std::ostream& out) { out << progress.dump(2) << "\n"; });
+}
+
+std::string state_of(const Lesson& lesson, const json& progress) {
+  if (!fs::exists(lesson.mine)) return "";
+  if (!progress.contains(lesson.name)) return "started";
+  return progress[lesson.name] == content_of(lesson.mine) ? "passed" : "changed since it passed";
+}
+
+}  // namespace
+
+int list_lessons(bool as_json) {
+  const json progress = read_progress();
+  json list = json::array();
+  size_t passed = 0;
+  const std::vector<Lesson> lessons = all_lessons();
+  if (!as_json) fmt::print("{:<20}{:<72}{}\n", "lesson", "what it adds", "yours");
+  for (const Lesson& l : lessons) {
+    const std::string state = state_of(l, progress);
+    passed += state == "passed";
+    list.push_back({{"lesson", l.name},
+                    {"adds", l.title},
+                    {"builds_on", l.builds_on},
+                    {"state", state.empty() ? "not started" : state}});
+    if (as_json) continue;
+    const auto colour = fmt::fg(state == "passed" ? fmt::terminal_color::green : fmt::terminal_color::yellow);
+    fmt::print("{:<20}{:<72}{}\n", l.name, l.title, in_colour() ? fmt::format(colour, "{}", state) : state);
+  }
+  if (as_json) {
+    fmt::print("{}\n", list.dump(2));
+    return 0;
+  }
+  fmt::print("\n{} of {} passed.", passed, lessons.size());
+  for (const Lesson& l : lessons) {
+    const std::string state = state_of(l, progress);
+    if (state == "passed") continue;
+    fmt::print(" Next: rungs {} {}", state.empty() ? "start" : "check", l.name.substr(0, 2));
+    break;
+  }
+  fmt::print("\n");
+  return 0;
+}
+
+int run_lesson(const std::string& word) {
+  const Lesson lesson = lesson_called(word);
+  must_build({lesson.name});
+  std::fflush(stdout);
+  const int status = std::system(("'" + lesson.program.string() + "'").c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+static void copy_starter(const Lesson& lesson) {
+  must_build({lesson.name + "_made"});
+  fs::create_directories(lesson.mine.parent_path());
+  write_whole(lesson.mine, [text = read_text(lesson.starter)](std::ostream& out) { out << text; });
+}
+
+int start_lesson(const std::string& word) {
+  const Lesson lesson = lesson_called(word);
+  const std::string number = lesson.name.substr(0, 2);
+  if (fs::exists(lesson.mine))
+    throw UsageError(fmt::format("{} is already there; `rungs check {}` grades it, `rungs reset {}` begins anew",
+                                 short_path(lesson.mine), number, number));
+  copy_starter(lesson);
+  fmt::print("{}: {}.\n\n", lesson.name, lesson.title);
+  fmt::print("  write   {}\n", short_path(lesson.mine));
+  fmt::print("  read    {}\n          {}\n", short_path(lesson.source / "walkthrough.md"),
+             short_path(lesson.source / "lesson.hpp"));
+  fmt::print("  see     rungs run {}\n  check   rungs check {}\n", number, number);
+  return 0;
+}
+
+int reset_lesson(const std::string& word) {
+  const Lesson lesson = lesson_called(word);
+  if (!fs::exists(lesson.mine))
+    throw UsageError(
+        fmt::format("{} is not there; `rungs start {}` makes it", short_path(lesson.mine), lesson.name.substr(0, 2)));
+  fs::path kept = lesson.mine;
+  for (int n = 1; fs::exists(kept); ++n)
+    kept = lesson.mine.parent_path() / fmt::format("{}.before_reset_{}.cpp", lesson.name, n);
+  fs::rename(lesson.mine, kept);
+  copy_starter(lesson);
+  note_progress(lesson, false);
+  fmt::print("{} is the starter again; what you had is in {}\n", short_path(lesson.mine), short_path(kept));
+  return 0;
+}
+
+int check_lesson(const std::string& word) {
+  const Lesson lesson = lesson_called(word);
+  const std::string number = lesson.name.substr(0, 2);
+  if (!fs::exists(lesson.mine))
+    throw UsageError(
+        fmt::format("there is nothing to check yet; `rungs start {}` makes {}", number, short_path(lesson.mine)));
+  const Build b = build({lesson.name + "_mine", lesson.name + "_mistakes"});
+  if (!b.ok) {
+    fmt::print("{}", compiler_output(b.output));
+    fmt::print("\n{} does not compile; the first error above is the one to look at.\n", short_path(lesson.mine));
+    return 1;
+  }
+  Grade last = grade(lesson, Suite::evaluate, Whose::mine);
+  fmt::print("{}", screen(last, in_colour()));
+  if (last.all_passed() && lesson.has_cache()) {
+    last = grade(lesson, Suite::kv_evaluate, Whose::mine);
+    fmt::print("\n{}", screen(last, in_colour()));
+  }
+  note_progress(lesson, last.all_passed());
+  if (!last.all_passed()) return 1;
+
+  fmt::print("\nPassed. Compare yours with {}.", short_path(lesson.source / "solution.cpp"));
+  for (const Lesson& next : all_lessons())
+    if (next.number() == lesson.number() + 1) fmt::print(" Next: rungs start {}", next.name.substr(0, 2));
+  fmt::print("\n");
+  return 0;
+}
+
+// ---- grade ----
+
+static json to_json(const Grade& g) {
+  json cases = json::array();
+  for (size_t i = 0; i < g.cases.size(); ++i)
+    cases.push_back({{"case", g.cases[i].input.name},
+                     {"passed", g.verdicts[i].pass},
+                     {"sentence", g.verdicts[i].summary},
+                     {"share", g.verdicts[i].share}});
+  return {{"lesson", g.lesson},      {"suite", g.suite}, {"graded", g.graded}, {"passed", g.passed},
+          {"total", g.cases.size()}, {"cases", cases},   {"story", g.story}};
+}
+
+/// A grade in which every case failed for one reason: the learner's file does not compile.
+static Grade not_compiled(const Lesson& lesson, Suite suite) {
+  Grade g;
+  g.lesson = lesson.name, g.suite = name_of(suite), g.graded = "work/" + lesson.name + ".cpp";
+  g.cases = cases_of(lesson, suite);
+  g.story = fmt::format("It does not compile: `rungs check {}` shows why.\n", lesson.name.substr(0, 2));
+  for (size_t i = 0; i < g.cases.size(); ++i) {
+    Verdict v;
+    v.summary = "it does not compile";
+    g.verdicts.push_back(std::move(v));
+  }
+  return g;
+}
+
+static std::vector<Lesson> chosen_lessons(const std::vector<std::string>& words) {
+  if (words.empty()) return all_lessons();
+  std::vector<Lesson> lessons;
+  for (const std::string& word : words) lessons.push_back(lesson_called(word));
+  return lessons;
+}
+
+static std::vector<Suite> suites_of(const Lesson& lesson, const std::string& named) {
+  std::vector<Suite> suites;
+  if (named.empty() || named == "evaluate") suites.push_back(Suite::evaluate);
+  if ((named.empty() || named == "kv_evaluate") && lesson.has_cache()) suites.push_back(Suite::kv_evaluate);
+  return suites;
+}
+
+static int grade_strength(const std::vector<Lesson>& lessons, bool as_json) {
+  json list = json::array();
+  size_t problems = 0, mistakes = 0;
+  for (const Lesson& lesson : lessons) {
+    must_build({lesson.name + "_solution", lesson.name + "_mistakes"});
+    const Strength s = strength(lesson);
+    problems += !s.clean();
+    mistakes += s.mistakes.size();
+    if (!as_json) fmt::print("{}\n", to_string(s));
+    json rows = json::array();
+    for (const MistakeStrength& m : s.mistakes)
+      rows.push_back({{"name", m.name},
+                      {"shows", m.shows},
+                      {"rejected_by", m.rejected},
+                      {"cases", m.cases},
+                      {"problems", m.problems}});
+    list.push_back({{"lesson", s.lesson},
+                    {"clean", s.clean()},
+                    {"solution_passed", s.solution_passed},
+                    {"cases", s.cases},
+                    {"mistakes", rows}});
+  }
+  if (as_json)
+    fmt::print("{}\n", list.dump(2));
+  else if (problems == 0)
+    fmt::print("Clean: {} known mistakes in {} lessons are all rejected and told apart, and every solution passes.\n",
+               mistakes, lessons.size());
+  else
+    fmt::print("{} of {} lessons are not clean.\n", problems, lessons.size());
+  return problems ? 1 : 0;
+}
+
+int grade_lessons(const GradeOptions& options) {
+  const std::string suites[] = {"evaluate", "kv_evaluate"};
+  if (!options.suite.empty() && std::find(std::begin(suites), std::end(suites), options.suite) == std::end(suites))
+    throw UsageError(fmt::format("no suite is called {}{}; there are evaluate and kv_evaluate", options.suite,
+                                 did_you_mean(options.suite, suites)));
+  const std::vector<Lesson> lessons = chosen_lessons(options.lessons);
+  if (options.strength) return grade_strength(lessons, options.json);
+
+  json list = json::array();
+  size_t passed = 0, total = 0;
+  for (const Lesson& lesson : lessons) {
+    const bool mine = fs::exists(lesson.mine);
+    const bool built = mine ? build({lesson.name + "_mine", lesson.name + "_mistakes"}).ok
+                            : (must_build({lesson.name + "_solution", lesson.name + "_mistakes"}), true);
+    bool all_passed = true;
+    for (const Suite suite : suites_of(lesson, options.suite)) {
+      const Grade g = built ? grade(lesson, suite, mine ? Whose::mine : Whose::solution) : not_compiled(lesson, suite);
+      passed += g.passed, total += g.cases.size();
+      all_passed = all_passed && g.all_passed();
+      list.push_back(to_json(g));
+      if (options.json) continue;
+      fmt::print("{:<18}{:<13}{:<28}{}\n", g.lesson, g.suite, g.graded, pass_rate(g.passed, g.cases.size()));
+      if (!g.story.empty()) fmt::print("\n{}\n", g.story);
+    }
+    if (mine && options.suite.empty()) note_progress(lesson, all_passed);
+  }
+  if (total == 0)
+    throw UsageError(fmt::format("no case was executed: no lesson named has the suite {}", options.suite));
+  if (options.json)
+    fmt::print("{}\n", json{{"grades", list}, {"passed", passed}, {"total", total}}.dump(2));
+  else
+    fmt::print("\n{}\n", pass_rate(passed, total));
+  return passed == total ? 0 : 1;
+}
+
+}  // namespace rungs

@@ -1,0 +1,202 @@
+// The command line of Rungs. Only this file includes CLI11, which takes seconds to compile.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "commands.hpp"
+#include "suggest.hpp"
+#include "tensor/error.hpp"
+
+namespace rungs {
+
+namespace {
+
+const std::string decoder = RUNGS_SOURCE_DIR "/weights/decoder";
+
+struct CommandLine {
+  CLI::App app{"Rungs: a transformer, step by step.", "rungs"};
+  std::string lesson;
+  bool list_as_json = false;
+  GradeOptions grade;
+  GenerateCommand generate{decoder, "", "", {}};
+  LogitsCommand logits{decoder, "", "", ""};
+  BenchCacheCommand cache{decoder, {10, 50, 100, 500, 1000}, 64, RUNGS_SOURCE_DIR "/bench/results/cache.json"};
+  std::function<int()> chosen;
+};
+
+CLI::App* add_command(CommandLine& line, CLI::App& parent, const char* group, const char* name, const char* says,
+                      std::function<int()> does) {
+  CLI::App* command = parent.add_subcommand(name, says)->group(group);
+  command->final_callback([&line, does] { line.chosen = does; });
+  return command;
+}
+
+void add_learning(CommandLine& line) {
+  const auto add = [&](const char* name, const char* says, std::function<int()> does) {
+    return add_command(line, line.app, "Learn", name, says, std::move(does));
+  };
+  const auto add_lesson = [&](const char* name, const char* says, int (*does)(const std::string&)) {
+    add(name, says, [&line, does] { return does(line.lesson); })
+        ->add_option("LESSON", line.lesson, "its number (6, 06), its name, or the beginning of that")
+        ->required();
+  };
+  add("list", "the lessons, what each adds, and how far you are", [&line] {
+    return list_lessons(line.list_as_json);
+  })->add_flag("--json", line.list_as_json, "for scripts");
+  add_lesson("start", "put the lesson's file into work/, for you to write", start_lesson);
+  add_lesson("check", "build and grade your file of a lesson", check_lesson);
+  add_lesson("run", "run a lesson's program", run_lesson);
+  add_lesson("reset", "put the lesson's file back as it was at the start", reset_lesson);
+  CLI::App* grade = add("grade", "grade every lesson", [&line] { return grade_lessons(line.grade); });
+  grade->add_option("LESSONS", line.grade.lessons, "only these");
+  grade->add_option("--suite", line.grade.suite, "only this suite: evaluate or kv_evaluate")
+      ->check(CLI::IsMember({"evaluate", "kv_evaluate"}));
+  grade->add_flag("--strength", line.grade.strength, "grade the suites: every known mistake must fail");
+  grade->add_flag("--json", line.grade.json, "for scripts");
+}
+
+void add_use(CommandLine& line) {
+  GenerateCommand& g = line.generate;
+  CLI::App* generate =
+      add_command(line, line.app, "Use", "generate", "continue a text", [&g] { return generate_text(g); });
+  generate->add_option("--model", g.model, "directory of the model")->default_str("weights/decoder")->type_name("DIR");
+  CLI::Option* prompt =
+      generate->add_option("--prompt", g.prompt, "text to continue; without it the model begins by itself");
+  generate->add_option("--prompts-file", g.prompts_file, "a file with one prompt a line, continued all at once")
+      ->excludes(prompt)
+      ->type_name("FILE");
+  generate->add_option("--max-tokens", g.options.max_tokens, "most tokens to generate for each prompt")
+      ->capture_default_str();
+  generate->add_option("--temperature", g.options.sampling.temperature, "0: always the most probable token")
+      ->capture_default_str();
+  generate->add_option("--top-k", g.options.sampling.top_k, "draw from the k most probable tokens; 0: from all")
+      ->capture_default_str();
+  generate
+      ->add_option("--top-p", g.options.sampling.top_p,
+                   "draw from the fewest tokens whose probabilities reach p; 1: from all")
+      ->capture_default_str();
+  generate->add_option("--seed", g.options.seed, "of the draws; prompt i (from 0) draws with seed + i")
+      ->capture_default_str();
+  generate->add_flag_callback(
+      "--no-cache", [&g] { g.options.cache = false; }, "feed the whole text again at every step");
+  generate->add_flag("--trace", g.trace, "show what every step feeds, and where");
+  generate->add_flag("--json", g.json, "for scripts");
+
+  LogitsCommand& l = line.logits;
+  CLI::App* logits = add_command(line, line.app, "Use", "logits", "write the logits of the tokens in a file",
+                                 [&l] { return write_logits(l); });
+  logits->add_option("--model", l.model, "directory of the model")->default_str("weights/decoder")->type_name("DIR");
+  logits->add_option("--tokens", l.tokens, ".npy, (T) or (B, T), int32 or int64")->required()->type_name("FILE");
+  logits->add_option("--out", l.out, ".npy, (T, V) or (B, T, V), float32")->required()->type_name("FILE");
+  CLI::Option* chunk =
+      logits->add_option("--chunk", l.chunk, "feed this many tokens at a time through the cache; 0: all")
+          ->capture_default_str();
+  logits
+      ->add_flag_callback(
+          "--no-cache", [&l] { l.cache = false; }, "feed all tokens at once, without a cache")
+      ->excludes(chunk);
+  logits->add_option("--taps", l.taps, "write every intermediate tensor as DIR/NAME.npy, (T, ...) or (B, T, ...)")
+      ->type_name("DIR");
+}
+
+void add_measuring(CommandLine& line) {
+  CLI::App* bench = line.app.add_subcommand("bench", "measure how long things take")->group("Measure");
+  bench->require_subcommand(0, 1);
+  bench->final_callback([&line, bench] {
+    if (!line.chosen) throw UsageError("rungs bench needs a command: cache");
+  });
+  BenchCacheCommand& c = line.cache;
+  CLI::App* cache = add_command(line, *bench, "Subcommands", "cache", "generation with and without the KV cache",
+                                [&c] { return bench_cache(c); });
+  cache->add_option("--model", c.model, "directory of the model")->default_str("weights/decoder")->type_name("DIR");
+  cache->add_option("--lengths", c.lengths, "of the prompts, in tokens")->delimiter(',')->capture_default_str();
+  cache->add_option("--tokens", c.tokens, "to generate after each prompt")->capture_default_str();
+  cache->add_option("--out", c.out, "the report; the pictures are written beside it")
+      ->default_str("bench/results/cache.json")
+      ->type_name("FILE.json");
+  cache->add_flag("--json", c.json, "print the report instead of tables");
+}
+
+std::vector<std::string> names_of(CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  return names;
+}
+
+/// CLI11 has no "did you mean": what begins the command line must be a command, and what begins with -- an option of
+/// it.
+void check_words(CLI::App& app, std::span<char*> words) {
+  CLI::App* command = &app;
+  std::string path = "rungs";
+  for (const std::string word : words) {
+    if (word == "--") return;
+    const std::vector<std::string> commands = names_of(*command);
+    if (!word.starts_with("-")) {
+      if (commands.empty()) continue;  // an argument
+      if (std::find(commands.begin(), commands.end(), word) == commands.end())
+        throw UsageError(fmt::format("{} has no command \"{}\"{}", path, word, did_you_mean(word, commands)));
+      command = command->get_subcommand(word);
+      path += " " + word;
+    } else if (word.starts_with("--")) {
+      std::vector<std::string> options;
+      for (const CLI::Option* option : command->get_options())
+        for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
+      const std::string name = word.substr(0, word.find('='));
+      if (std::find(options.begin(), options.end(), name) == options.end())
+        throw UsageError(fmt::format("{} has no option {}{}", path, name, did_you_mean(name, options)));
+    }
+  }
+}
+
+int run(int argc, char** argv) {
+  CommandLine line;
+  line.app.require_subcommand(0, 1);
+  line.app.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  line.app.set_version_flag("--version", "rungs " RUNGS_VERSION);
+  add_learning(line);
+  add_use(line);
+  add_measuring(line);
+  line.app.footer("`rungs COMMAND --help` shows the options of a command.");
+  try {
+    check_words(line.app, std::span(argv, size_t(argc)).subspan(1));
+    line.app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == int(CLI::ExitCodes::Success)) return line.app.exit(e);  // --help, --version
+    throw UsageError(e.what());
+  }
+  if (!line.chosen) {
+    fmt::print("{}", line.app.help());
+    return 0;
+  }
+  const int status = line.chosen();
+  if (std::fflush(stdout) != 0) throw FileError("standard output could not be written to the end");
+  return status;
+}
+
+/// "lengths: wanted ..." and CLI11's sentences end alike: without a period, on one line.
+int fail(int status, std::string sentence) {
+  std::replace(sentence.begin(), sentence.end(), '\n', ' ');
+  fmt::print(stderr, "rungs: {}\n", sentence);
+  return status;
+}
+
+}  // namespace
+
+}  // namespace rungs
+
+int main(int argc, char** argv) {
+  using namespace rungs;
+  try {
+    return run(argc, argv);
+  } catch (const UsageError& e) {
+    return fail(2, e.what());
+  } catch (const FileError& e) {
+    return fail(3, e.what());
+  } catch (const std::bad_alloc&) {
+    return fail(1, "there is not enough memory");
+  } catch (const std::exception& e) {
+    return fail(1, e.what());
+  }
+}
