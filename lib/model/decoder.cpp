@@ -36,9 +36,9 @@ static void feed_forward_sublayer(Ops& ops, Tensor& x, const LayerWeights& w, fl
 }
 
 void Decoder::forward(Tensor& logits, const Batch& batch, KvCache* cache) {
-  const Rows& rows = rows_.fill(ops_, batch, config_, cache);
+  const Rows& rows = rows_.fill(ops_, batch, config(), cache);
   DecoderScratch s = rows_of_scratch(batch.rows());
-  const DecoderWeights& w = weights_;
+  const DecoderWeights& w = checkpoint_.weights;
 
   ops_.gather(s.x, w.token_embedding, rows.token);                // (N, C)
   ops_.gather(s.positions, w.position_embedding, rows.position);  // (N, C)
@@ -73,14 +73,12 @@ static DecoderScratch plan_scratch(Ops& ops, const Config& c, int64_t n) {
 
 Decoder::Decoder(Ops& ops, const std::filesystem::path& directory, int64_t max_rows)
     : ops_(ops),
-      config_(load_config(directory)),
-      file_(directory / "model.safetensors"),
-      weights_(decoder_weights(file_, config_)),
-      max_rows_(max_rows ? max_rows : config_.context),
-      scratch_(plan_scratch(ops, config_, max_rows_)),
+      checkpoint_(directory),
+      max_rows_(max_rows ? max_rows : config().context),
+      scratch_(plan_scratch(ops, config(), max_rows_)),
       rows_(ops, max_rows_) {}
 
-DecoderWeights decoder_weights(const SafeTensors& file, const Config& c) {
+static DecoderWeights decoder_weights(const SafeTensors& file, const Config& c) {
   size_t taken = 0;
   const auto take = [&](const std::string& name, const Shape& shape) {
     ++taken;
@@ -114,6 +112,9 @@ DecoderWeights decoder_weights(const SafeTensors& file, const Config& c) {
                                 taken, file.names().size()));
   return w;
 }
+
+DecoderCheckpoint::DecoderCheckpoint(const std::filesystem::path& directory)
+    : config(load_config(directory)), file(directory / "model.safetensors"), weights(decoder_weights(file, config)) {}
 
 std::unique_ptr<Model> load_model(Ops& ops, const std::filesystem::path& directory, int64_t max_rows) {
   return std::make_unique<Decoder>(ops, directory, max_rows);

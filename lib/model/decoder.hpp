@@ -8,9 +8,15 @@
 
 namespace rungs {
 
-/// Takes the decoder's weights out of a checkpoint: views of its memory, which must outlive them.
-/// \throws FileError naming the tensor, the shape wanted and the shape found; also for a tensor that no decoder has.
-DecoderWeights decoder_weights(const SafeTensors& file, const Config& config);
+/// An open checkpoint of the decoder: its weights are views of the mapped file.
+struct DecoderCheckpoint {
+  /// \throws FileError naming the tensor, the shape wanted and the shape found; also for a tensor that no decoder has.
+  explicit DecoderCheckpoint(const std::filesystem::path& directory);
+
+  Config config;
+  SafeTensors file;
+  DecoderWeights weights;
+};
 
 /// Named scratch memory, planned once for the largest call.
 struct DecoderScratch {
@@ -24,7 +30,7 @@ class Decoder final : public Model {
  public:
   Decoder(Ops& ops, const std::filesystem::path& directory, int64_t max_rows);
 
-  const Config& config() const override { return config_; }
+  const Config& config() const override { return checkpoint_.config; }
   Ops& ops() override { return ops_; }
   int64_t max_rows() const override { return max_rows_; }
   void forward(Tensor& logits, const Batch& batch, KvCache* cache) override;
@@ -33,9 +39,7 @@ class Decoder final : public Model {
   DecoderScratch rows_of_scratch(int64_t n) const;
 
   Ops& ops_;
-  Config config_;
-  SafeTensors file_;
-  DecoderWeights weights_;
+  DecoderCheckpoint checkpoint_;
   int64_t max_rows_;
   DecoderScratch scratch_;
   RowsOnDevice rows_;

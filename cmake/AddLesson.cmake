@@ -1,0 +1,88 @@
+# add_lesson(06_causal_mask BUILDS_ON 05_attention) makes of lessons/06_causal_mask:
+#   06_causal_mask            its program: main.cpp with the solution, and the solutions of the lessons that it builds on
+#   06_causal_mask_solution   the runner process of the solution
+#   06_causal_mask_mine       the same with work/06_causal_mask.cpp; built only when asked for
+#   06_causal_mask_mistakes   the same with every known mistake
+#   06_causal_mask_starter    the same with the generated starter
+#   06_causal_mask_test       its suites, as doctest cases
+set_property(GLOBAL PROPERTY RUNGS_LESSONS "")
+
+function(add_lesson name)
+  cmake_parse_arguments(LESSON "" "" "BUILDS_ON" ${ARGN})
+  set(source ${PROJECT_SOURCE_DIR}/lessons/${name})
+  set(references ${PROJECT_SOURCE_DIR}/weights/references/${name})
+  set(made ${PROJECT_BINARY_DIR}/lessons/${name})
+
+  # What follows from solution.cpp and mistakes.toml.
+  file(GLOB cases CONFIGURE_DEPENDS ${references}/*/case.json)
+  set(files starter.cpp mistakes.cpp mistakes.json pieces.hpp solution_glue.cpp mine_glue.cpp suites.cpp)
+  list(TRANSFORM files PREPEND ${made}/)
+  add_custom_command(
+    OUTPUT ${made}/stamp BYPRODUCTS ${files}
+    COMMAND anatomize ${source} ${references} ${made}
+    COMMAND ${CMAKE_COMMAND} -E touch ${made}/stamp
+    DEPENDS anatomize ${source}/solution.cpp ${source}/mistakes.toml ${cases}
+    COMMENT "Taking ${name} apart")
+  add_custom_target(${name}_made DEPENDS ${made}/stamp)
+
+  # The solution; a lesson may call the lessons below it, never one above.
+  add_library(${name}_lib STATIC ${source}/solution.cpp)
+  target_include_directories(${name}_lib PRIVATE ${source} INTERFACE ${PROJECT_SOURCE_DIR}/lessons)
+  target_include_directories(${name}_lib PRIVATE ${PROJECT_SOURCE_DIR}/lessons)
+  target_link_libraries(${name}_lib PUBLIC rungs)
+  set(below "")
+  foreach(lesson IN LISTS LESSON_BUILDS_ON)
+    list(APPEND below ${lesson}_lib)
+  endforeach()
+  target_link_libraries(${name}_lib PUBLIC ${below})
+
+  add_executable(${name} ${source}/main.cpp)
+  target_include_directories(${name} PRIVATE ${source})
+  target_link_libraries(${name} PRIVATE ${name}_lib)
+
+  # Runner processes. cases.cpp is compiled once for all of them.
+  add_library(${name}_cases OBJECT ${source}/cases.cpp)
+  add_dependencies(${name}_cases ${name}_made)
+  target_include_directories(${name}_cases PRIVATE ${source} ${made} ${PROJECT_SOURCE_DIR}/lessons)
+  target_link_libraries(${name}_cases PRIVATE rungs_grade)
+  foreach(which solution mine starter mistakes)
+    if(which STREQUAL solution)
+      set(code ${made}/solution_glue.cpp)
+    elseif(which STREQUAL mine)
+      set(code ${PROJECT_SOURCE_DIR}/work/${name}.cpp ${made}/mine_glue.cpp)
+    elseif(which STREQUAL starter)
+      set(code ${made}/starter.cpp ${made}/mine_glue.cpp)
+    elseif(which STREQUAL mistakes)
+      set(code ${made}/mistakes.cpp)
+    endif()
+    set_source_files_properties(${code} PROPERTIES GENERATED ON)
+    add_executable(${name}_${which} ${code})
+    add_dependencies(${name}_${which} ${name}_made)
+    target_include_directories(${name}_${which} PRIVATE ${source} ${made} ${PROJECT_SOURCE_DIR}/lessons)
+    target_link_libraries(${name}_${which} PRIVATE runner_main ${name}_cases rungs_grade ${below})
+  endforeach()
+  target_link_libraries(${name}_solution PRIVATE ${name}_lib)
+  set_target_properties(${name}_mine PROPERTIES EXCLUDE_FROM_ALL ON)
+  target_compile_options(${name}_mine PRIVATE -O0 -g)             # from save to verdict, and for a debugger
+  target_compile_options(${name}_mistakes PRIVATE -O0 -w)         # wrong code may well warn
+  target_compile_options(${name}_starter PRIVATE -O0 -w)
+
+  add_test(NAME ${name}/expected COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> -DEXPECTED=${source}/expected.txt
+    -P ${PROJECT_SOURCE_DIR}/cmake/CompareOutput.cmake)
+  set_tests_properties(${name}/expected PROPERTIES TIMEOUT 60)
+
+  add_executable(${name}_test ${made}/suites.cpp)
+  set_source_files_properties(${made}/suites.cpp PROPERTIES GENERATED ON)
+  add_dependencies(${name}_test ${name}_made ${name}_solution ${name}_mistakes)
+  target_link_libraries(${name}_test PRIVATE rungs_doctest_main rungs_grade)
+  doctest_discover_tests(${name}_test ADD_LABELS 1 TEST_PREFIX "${name}/" PROPERTIES TIMEOUT 120)
+
+  string(REPLACE ";" " " line "${name};${LESSON_BUILDS_ON}")
+  set_property(GLOBAL APPEND_STRING PROPERTY RUNGS_LESSONS "${line}\n")
+endfunction()
+
+# lessons.txt in the build folder: a line for each lesson, with the lessons it builds on.
+function(write_lesson_list)
+  get_property(lessons GLOBAL PROPERTY RUNGS_LESSONS)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/lessons.txt CONTENT "${lessons}" @ONLY)
+endfunction()

@@ -1,0 +1,21 @@
+/// Lesson 2: from token ids to the first logits, a model with no layers.
+#pragma once
+
+#include "model/weights.hpp"
+#include "ops/ops.hpp"
+
+/// Lesson 2, 02_embedding.
+namespace lesson_02 {
+
+using namespace rungs;
+
+/// Row t of x is the vector of its token plus the vector of its position, t.
+/// x: (T, C); tokens: (T) i32; token_embedding: (V, C); position_embedding: (context, C).
+/// \throws ShapeError for a token that is not in [0, V) and for more tokens than positions: nothing is clamped.
+void embed(Tensor& x, const Tensor& tokens, const Tensor& token_embedding, const Tensor& position_embedding);
+
+/// logits = embed(tokens) · Wᵀ + b with the output projection: a decoder without layers.  logits: (T, V); tokens: (T)
+/// i32.
+void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const DecoderWeights& w);
+
+}  // namespace lesson_02

@@ -1,0 +1,28 @@
+#include "grade/case_model.hpp"
+#include "pieces.hpp"
+
+namespace lesson_04 {
+
+void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
+  CountingOps ops(rec);
+  if (in.run == "relu") {
+    Tensor x = in["x"].copy();
+    pieces.relu(x);
+    rec.output("x", x);
+  } else if (in.run == "feed_forward") {
+    LayerWeights w;
+    w.ffn_norm = {in["ffn_norm.weight"].view(), in["ffn_norm.bias"].view()};
+    w.up = linear_of(in, "up");
+    w.down = linear_of(in, "down");
+    Tensor x = in["x"].copy();  // (T, C)
+    pieces.feed_forward(ops, x, w, float(in.scalar("epsilon")));
+    rec.output("x", x);
+  } else {
+    const DecoderCheckpoint& model = model_of(in);
+    Tensor logits({in["tokens"].count(), model.config.vocabulary});  // (T, V)
+    pieces.decoder_forward(ops, logits, in["tokens"], model.weights);
+    rec.output("logits", logits);
+  }
+}
+
+}  // namespace lesson_04

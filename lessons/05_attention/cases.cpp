@@ -1,0 +1,28 @@
+#include "grade/case_model.hpp"
+#include "pieces.hpp"
+
+namespace lesson_05 {
+
+void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
+  CountingOps ops(rec);
+  if (in.run == "softmax") {
+    Tensor x = in["x"].copy();  // (T, S)
+    pieces.softmax(x);
+    rec.output("x", x);
+  } else if (in.run == "attend") {
+    Tensor out(in["q"].shape());  // (T, D)
+    pieces.attend(out, in["q"], in["k"], in["v"]);
+    rec.output("out", out);
+  } else if (in.run == "attention") {
+    Tensor out(in["x"].shape());  // (T, C)
+    pieces.attention(ops, out, in["x"], attention_of(in));
+    rec.output("out", out);
+  } else {
+    const DecoderCheckpoint& model = model_of(in);
+    Tensor logits({in["tokens"].count(), model.config.vocabulary});  // (T, V)
+    pieces.decoder_forward(ops, logits, in["tokens"], model.weights);
+    rec.output("logits", logits);
+  }
+}
+
+}  // namespace lesson_05

@@ -1,0 +1,94 @@
+#include <algorithm>
+#include <cmath>
+
+#include "02_embedding/lesson.hpp"
+#include "04_feed_forward/lesson.hpp"
+#include "lesson.hpp"
+#include "ops/matmul.hpp"
+#include "tensor/tap.hpp"
+
+namespace lesson_05 {
+
+void softmax(Tensor& x) {
+  const int64_t T = x.dim(0), S = x.dim(1);
+  // >>> each row: subtract its maximum, take exp of each element, divide by their sum
+  for (int64_t t = 0; t < T; ++t) {
+    float max = x(t, 0);
+    for (int64_t s = 1; s < S; ++s) max = std::max(max, x(t, s));
+    float sum = 0;
+    for (int64_t s = 0; s < S; ++s) {
+      x(t, s) = std::exp(x(t, s) - max);
+      sum += x(t, s);
+    }
+    for (int64_t s = 0; s < S; ++s) x(t, s) /= sum;
+  }
+  // <<<
+}
+
+void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+  const int64_t T = q.dim(0), D = q.dim(1), S = k.dim(0);
+
+  Tensor scores({T, S});  // (T, S): query t, key s
+  // >>> scores = q · kᵀ / √D, with matmul_transposed
+  matmul_transposed(scores, q, k);
+  for (int64_t i = 0; i < T * S; ++i) scores.flat(i) /= std::sqrt(float(D));
+  // <<<
+  tap("scores", scores);
+
+  Tensor weights = scores.copy();  // (T, S): each row will sum to one
+  // >>> weights = softmax of each row of scores
+  softmax(weights);
+  // <<<
+  tap("weights", weights);
+
+  // >>> out = weights · v, with matmul
+  matmul(out, weights, v);
+  // <<<
+}
+
+void attention(Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w) {
+  const int64_t T = x.dim(0), D = w.q.weight.dim(0);
+  Tensor q({T, D}), k({T, D}), v({T, D});  // (T, D)
+
+  // >>> project x to q, k and v with w.q, w.k and w.v
+  ops.linear(q, x, w.q.weight, w.q.bias);
+  ops.linear(k, x, w.k.weight, w.k.bias);
+  ops.linear(v, x, w.v.weight, w.v.bias);
+  // <<<
+  tap("q", q), tap("k", k), tap("v", v);
+
+  Tensor context({T, D});  // (T, D): what each token has read
+  // >>> context = attend with q, k and v
+  attend(context, q, k, v);
+  // <<<
+  tap("context", context);
+
+  // >>> project context back to the width of the stream with w.o
+  ops.linear(out, context, w.o.weight, w.o.bias);
+  // <<<
+}
+
+void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const DecoderWeights& w) {
+  const int64_t T = tokens.count(), C = w.token_embedding.dim(1);
+  Tensor x({T, C}), normed({T, C}), attended({T, C});  // (T, C)
+  lesson_02::embed(x, tokens, w.token_embedding, w.position_embedding);
+  tap("x", x);
+
+  for (size_t i = 0; i < w.layers.size(); ++i) {
+    const TapLayer tap_layer{int64_t(i)};
+    const LayerWeights& layer = w.layers[i];
+    ops.layer_norm(normed, x, layer.attention_norm.weight, layer.attention_norm.bias, w.epsilon);
+    tap("attention_normed", normed);
+    attention(ops, attended, normed, layer.attention);
+    tap("attention", attended);
+    ops.add(x, attended);
+    lesson_04::feed_forward(ops, x, layer, w.epsilon);
+    tap("x", x);
+  }
+
+  ops.layer_norm(normed, x, w.final_norm.weight, w.final_norm.bias, w.epsilon);
+  tap("normed", normed);
+  ops.linear(logits, normed, w.output.weight, w.output.bias);  // (T, V)
+}
+
+}  // namespace lesson_05

@@ -1,0 +1,40 @@
+/// One suite of one lesson, graded: the verdict of every case, and the story of the first that failed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "grade/diagnose.hpp"
+#include "grade/judge.hpp"
+#include "grade/suites.hpp"
+
+namespace rungs {
+
+struct Grade {
+  std::string lesson, suite;
+  std::string graded;  ///< "work/06_causal_mask.cpp" or "the solution"
+  std::vector<Case> cases;
+  std::vector<Verdict> verdicts;  ///< one for each case
+  size_t passed = 0;
+  std::string story;  ///< of one failing case: what is wrong, where it begins, which mistake it is; "" when all passed
+  std::string printed;  ///< what the code under grade printed, its end
+
+  bool all_passed() const { return passed == cases.size() && !cases.empty(); }
+};
+
+/// Whose code is graded.
+enum class Whose { mine, solution };
+
+/// Runs every case of a suite; diagnoses when something failed.
+Grade grade(const Lesson& lesson, Suite suite, Whose whose);
+
+/// "Pass rate: 100.00% (10/10)"
+std::string pass_rate(size_t passed, size_t total);
+
+/// The verdict on one screen, as `rungs check` shows it.
+std::string screen(const Grade& grade, bool colour);
+
+/// Breaks text into lines of at most `width` characters, each after `indent`.
+std::string wrapped(const std::string& text, size_t width, const std::string& indent);
+
+}  // namespace rungs

@@ -1,0 +1,166 @@
+#include "grade/judge.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace rungs {
+
+std::string number(double x) {
+  if (std::isnan(x)) return "nan";
+  if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
+  return fmt::format("{:.4g}", x);
+}
+
+std::string join(const std::vector<std::string>& words) {
+  std::string text;
+  for (size_t i = 0; i < words.size(); ++i) text += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
+  return text;
+}
+
+static Tensor cropped(const Tensor& whole, int64_t first, int64_t rows, int64_t cols) {
+  Tensor part = Tensor::uninitialised({rows, cols}, whole.dtype());
+  const size_t row = size_t(cols) * bytes_of(whole.dtype());
+  for (int64_t r = 0; r < rows; ++r)
+    std::copy_n(static_cast<const char*>(whole.view_rows(first + r, 1).raw()), row,
+                static_cast<char*>(part.raw()) + size_t(r) * row);
+  return part;
+}
+
+Tensor window(const Reference& reference, const Tensor& got, int64_t first) {
+  const Tensor& want = reference.value;
+  const bool same_rank = got.shape().rank() == want.shape().rank();
+  if (!same_rank || want.shape().rank() == 0 || got.dim(0) + first > want.dim(0)) return want.view();
+  const bool fewer_keys =
+      want.shape().rank() == 2 && reference.dims.size() == 2 && reference.dims[1] == "key" && got.dim(1) < want.dim(1);
+  if (fewer_keys) return cropped(want, first, got.dim(0), got.dim(1));
+  return want.view_rows(first, got.dim(0));
+}
+
+std::vector<Compared> compare_all(const Recording& recording, const Case& c) {
+  std::vector<Compared> all;
+  std::map<std::string, int64_t> next_row;
+  for (const Piece& piece : recording.pieces) {
+    const Reference* reference = c.find(piece.name);
+    if (!reference || reference->is_output != piece.is_output) continue;
+    int64_t& first = next_row[piece.name];
+    const Tensor want = window(*reference, piece.value, first);
+    Budget budget = reference->budget();
+    Tensor each;
+    if (budget.each && want.shape() != reference->value.shape())
+      each = budget.each->view_rows(first, want.dim(0)), budget.each = &each;
+    all.push_back({piece.name, reference, compare(piece.value, want, budget), first, &piece.value});
+    if (piece.value.shape().rank() > 0) first += piece.value.dim(0);
+  }
+  return all;
+}
+
+static std::string plural(int64_t n, const char* word) { return fmt::format("{} {}{}", n, word, n == 1 ? "" : "s"); }
+
+static std::string what_is_wrong(const Compared& p) {
+  const Comparison& r = p.comparison;
+  if (!r.shape_problem.empty()) return fmt::format("{}: {}", p.name, r.shape_problem);
+  std::string text =
+      fmt::format("{} of {} of {} {} wrong", r.wrong, plural(r.count, "value"), p.name, r.wrong == 1 ? "is" : "are");
+  if (r.unwritten)
+    text += fmt::format(", {} never written", r.unwritten);
+  else if (r.nans)
+    text += fmt::format(", {} not a number", r.nans);
+  else if (r.infinite)
+    text += fmt::format(", {} infinite", r.infinite);
+  return text;
+}
+
+static Verdict judge_ending(const Outcome& outcome, const Case& c) {
+  Verdict v;
+  const bool should_throw = !c.error.empty();
+  switch (outcome.how) {
+    case Outcome::done:
+      v.pass = !should_throw;
+      if (should_throw) v.summary = "It returned as if all were well; it must throw: " + c.error;
+      break;
+    case Outcome::threw:
+      v.pass = should_throw;
+      if (!should_throw) v.summary = "It threw: " + outcome.says;
+      break;
+    case Outcome::not_written:
+      v.summary = "not written yet: " + outcome.says;
+      break;
+    case Outcome::died:
+      v.summary = outcome.says;
+      break;
+  }
+  return v;
+}
+
+Verdict judge(Outcome outcome, const Case& c) {
+  Verdict v = judge_ending(outcome, c);
+  const auto fail = [&](const std::string& why) {
+    if (v.pass) v.pass = false, v.summary = why;
+  };
+  std::map<std::string, int64_t> rows;
+  for (const Compared& p : compare_all(outcome.recording, c)) {
+    if (!p.reference->is_output) continue;
+    if (!p.comparison.pass) fail(what_is_wrong(p));
+    v.share = std::max(v.share, p.comparison.share);
+    rows[p.name] += p.got->shape().rank() ? p.got->dim(0) : 1;
+  }
+  for (const Reference& r : c.references) {
+    if (!r.is_output || !c.error.empty()) continue;
+    const int64_t wanted = r.value.shape().rank() ? r.value.dim(0) : 1;
+    if (rows[r.name] != wanted)
+      fail(fmt::format("{} of {} of {} came back", rows[r.name], plural(wanted, "row"), r.name));
+  }
+  if (c.linear_rows && outcome.recording.linear_rows != *c.linear_rows)
+    fail(fmt::format("The answer is right, but {} rows went through ops.linear, and {} are enough",
+                     outcome.recording.linear_rows, *c.linear_rows));
+  v.outcome = std::move(outcome);
+  return v;
+}
+
+/// Yours and the reference side by side, when both are at most 4 by 4.
+static std::string side_by_side(const Tensor& got, const Tensor& want) {
+  if (got.shape() != want.shape() || got.shape().rank() > 2 || got.rows() > 4 || got.cols() > 4 || got.count() == 0)
+    return "";
+  std::string text = fmt::format("\n      {:<{}}   {}\n", "yours", 9 * got.cols(), "reference");
+  for (int64_t r = 0; r < got.rows(); ++r) {
+    std::string left, right;
+    for (int64_t c = 0; c < got.cols(); ++c) {
+      left += fmt::format("{:>9}", number(got.value(r * got.cols() + c)));
+      right += fmt::format("{:>9}", number(want.value(r * got.cols() + c)));
+    }
+    text += fmt::format("    {}   {}\n", left, right);
+  }
+  return text;
+}
+
+std::string describe(const Verdict& verdict, const Case& c) {
+  std::vector<std::string> right;
+  const auto right_so_far = [&] {
+    if (right.empty()) return std::string();
+    if (right.size() > 6) right = {right.front(), "everything after it", "up to " + right.back()};
+    return fmt::format("  {} {} right.\n", join(right), right.size() > 1 ? "are" : "is");
+  };
+  for (const Compared& p : compare_all(verdict.outcome.recording, c)) {
+    if (p.comparison.pass) {
+      if (right.empty() || right.back() != p.name) right.push_back(p.name);
+      continue;
+    }
+    std::string text = right_so_far();
+    if (!p.comparison.shape_problem.empty())
+      return text + fmt::format("  {} is the first tensor that differs: {}.\n", p.name, p.comparison.shape_problem);
+    text += fmt::format("  {} is the first tensor that differs: {} of {}.\n", p.name, p.comparison.wrong,
+                        plural(p.comparison.count, "value"));
+    const Tensor want = window(*p.reference, *p.got, p.first_row);
+    int64_t at = p.comparison.worst;  // in the piece; its place is told in the whole reference
+    if (want.shape().rank() > 0 && want.dim(0) > 0) at += p.first_row * (want.count() / want.dim(0));
+    text += fmt::format("  The worst is {}: yours {}, reference {}", place_of(at, want.shape(), p.reference->dims),
+                        number(p.comparison.got), number(p.comparison.want));
+    if (std::isfinite(p.comparison.share)) text += fmt::format(" ({:.3g} times the tolerance)", p.comparison.share);
+    return text + ".\n" + side_by_side(*p.got, want);
+  }
+  return right_so_far();
+}
+
+}  // namespace rungs

@@ -1,0 +1,62 @@
+#include "grade/lesson.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tensor/error.hpp"
+#include "tensor/file.hpp"
+
+namespace rungs {
+
+namespace fs = std::filesystem;
+
+/// "/// Lesson 6: no token sees the future." gives "no token sees the future".
+static std::string title_of(const fs::path& header) {
+  const std::string text = read_text(header), line = text.substr(0, text.find('\n'));
+  const size_t colon = line.find(": ");
+  if (!line.starts_with("/// Lesson ") || colon == line.npos || !line.ends_with('.'))
+    throw FileError(
+        fmt::format("{}: line 1: wanted \"/// Lesson N: what it adds.\", found \"{}\"", header.string(), line));
+  return line.substr(colon + 2, line.size() - colon - 3);
+}
+
+static std::vector<KnownMistake> mistakes_of(const fs::path& file) {
+  std::vector<KnownMistake> mistakes;
+  for (const auto& m : nlohmann::json::parse(read_text(file)))
+    mistakes.push_back({m.at("name"), m.at("says"), m.at("read"), m.at("shows")});
+  return mistakes;
+}
+
+bool Lesson::has_cache() const {
+  for (const auto& entry : fs::directory_iterator(references))
+    if (entry.path().filename().string().find("_prompt_") != std::string::npos) return true;
+  return false;
+}
+
+std::vector<Lesson> find_lessons(const fs::path& source, const fs::path& build) {
+  std::vector<Lesson> lessons;
+  std::istringstream list(read_text(build / "lessons.txt"));  // a line each: the lesson, then those it builds on
+  for (std::string line; std::getline(list, line);) {
+    std::istringstream words(line);
+    Lesson l;
+    words >> l.name;
+    for (std::string word; words >> word;) l.builds_on.push_back(word);
+    const fs::path generated = build / "lessons" / l.name, programs = build / "bin";
+    l.source = source / "lessons" / l.name;
+    l.title = title_of(l.source / "lesson.hpp");
+    l.mine = source / "work" / (l.name + ".cpp");
+    l.starter = generated / "starter.cpp";
+    l.references = source / "weights" / "references" / l.name;
+    l.solution_runner = programs / (l.name + "_solution");
+    l.mine_runner = programs / (l.name + "_mine");
+    l.mistakes_runner = programs / (l.name + "_mistakes");
+    l.program = programs / l.name;
+    l.mistakes = mistakes_of(generated / "mistakes.json");
+    lessons.push_back(std::move(l));
+  }
+  return lessons;
+}
+
+}  // namespace rungs

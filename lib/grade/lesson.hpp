@@ -1,0 +1,35 @@
+/// The lessons of a build: what they are called, what they add, where their files and programs are.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace rungs {
+
+/// A wrong version that people really write, from mistakes.toml.
+struct KnownMistake {
+  std::string name, says;
+  std::string read;   ///< the heading of the walkthrough that explains it
+  std::string shows;  ///< "output", "error", "work" or "unstable"
+};
+
+struct Lesson {
+  std::string name;   ///< "06_causal_mask"
+  std::string title;  ///< from the first line of lesson.hpp: "no token sees the future"
+  std::vector<std::string> builds_on;
+  std::filesystem::path source;      ///< lessons/06_causal_mask
+  std::filesystem::path mine;        ///< work/06_causal_mask.cpp, which need not exist
+  std::filesystem::path starter;     ///< generated
+  std::filesystem::path references;  ///< weights/references/06_causal_mask
+  std::filesystem::path solution_runner, mine_runner, mistakes_runner, program;
+  std::vector<KnownMistake> mistakes;
+
+  int number() const { return std::stoi(name.substr(0, 2)); }
+  bool has_cache() const;  ///< kv_evaluate applies: there are cases named NN_prompt_...
+};
+
+/// All lessons, in order. `source` is the source tree, `build` the build tree. \throws FileError
+std::vector<Lesson> find_lessons(const std::filesystem::path& source, const std::filesystem::path& build);
+
+}  // namespace rungs

@@ -1,0 +1,19 @@
+#include "grade/recording.hpp"
+
+#include "grade/wire.hpp"
+
+namespace rungs {
+
+void Recording::add(const std::string& name, const Tensor& value, bool is_output) {
+  if (fd >= 0) {
+    Message m;
+    m.kind = is_output ? Message::output : Message::tap;
+    m.name = name;
+    m.tensor = value.view();
+    send(fd, m);
+  } else {
+    pieces.push_back({name, value.copy(), is_output});
+  }
+}
+
+}  // namespace rungs

@@ -1,0 +1,241 @@
+// anatomize LESSON_DIR REFERENCES_DIR OUT_DIR: makes everything of a lesson that follows from solution.cpp and
+// mistakes.toml.
+//
+//   starter.cpp     what `rungs start` gives the learner: each region replaced by not_written("step 2 of 5: ...")
+//   mistakes.cpp    every known mistake, each in a namespace of its own
+//   mistakes.json   their names and sentences, for the grader
+//   pieces.hpp      struct Pieces: the lesson's functions as pointers, so that cases.cpp runs any implementation of
+//   them solution_glue.cpp, mine_glue.cpp   the one implementation in a runner program suites.cpp      a doctest case
+//   for each reference case
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <sstream>
+#include <vector>
+
+namespace fs = std::filesystem;
+
+static std::string read(const fs::path& path) {
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("cannot read " + path.string());
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Leaves a file alone that would not change, so that nothing is built again for it.
+static void write(const fs::path& path, const std::string& text) {
+  if (fs::exists(path) && read(path) == text) return;
+  std::ofstream(path) << text;
+}
+
+/// Where a learner writes: between a line `// >>> sentence` and a line `// <<<`.
+struct Region {
+  size_t begin, end;                // of the code between the marker lines
+  size_t marker_begin, marker_end;  // with the marker lines
+  std::string indent, sentence;
+};
+
+static std::vector<Region> find_regions(const std::string& source, const std::string& file) {
+  std::vector<Region> regions;
+  std::optional<Region> open;
+  size_t line_begin = 0;
+  for (int number = 1; line_begin < source.size(); ++number) {
+    const size_t line_end = std::min(source.find('\n', line_begin), source.size() - 1) + 1;
+    const std::string line = source.substr(line_begin, line_end - line_begin - 1);
+    const auto fail = [&](const char* what) { throw std::runtime_error(fmt::format("{}:{}: {}", file, number, what)); };
+    if (const size_t at = line.find("// >>> "); at != line.npos) {
+      if (open) fail("a region begins inside a region");
+      open = Region{line_end, 0, line_begin, 0, line.substr(0, at), line.substr(at + 7)};
+    } else if (line.find("// <<<") != line.npos) {
+      if (!open) fail("a region ends that never began");
+      open->end = line_begin, open->marker_end = line_end;
+      regions.push_back(*open);
+      open.reset();
+    }
+    line_begin = line_end;
+  }
+  if (open || regions.empty()) throw std::runtime_error(file + ": a region does not end, or there is none");
+  return regions;
+}
+
+static std::string make_starter(const std::string& source, const std::vector<Region>& regions) {
+  std::string out;
+  size_t at = 0;
+  for (size_t i = 0; i < regions.size(); ++i) {
+    const Region& r = regions[i];
+    const std::string step = fmt::format("step {} of {}: {}", i + 1, regions.size(), r.sentence);
+    std::string quoted = step;
+    for (size_t p = 0; (p = quoted.find_first_of("\"\\", p)) != quoted.npos; p += 2) quoted.insert(p, "\\");
+    out += source.substr(at, r.marker_begin - at);
+    out += fmt::format("{0}// {1}\n{0}not_written(\"{2}\");\n", r.indent, step, quoted);
+    at = r.marker_end;
+  }
+  return out + source.substr(at);
+}
+
+/// A field that is one string or a list of them.
+static std::vector<std::string> strings(const toml::table& table, const char* key, const std::string& who) {
+  std::vector<std::string> list;
+  if (const auto one = table[key].value<std::string>()) list.push_back(*one);
+  if (const toml::array* many = table[key].as_array())
+    for (const auto& node : *many) list.push_back(node.value<std::string>().value_or(""));
+  if (list.empty()) throw std::runtime_error(fmt::format("{}: wanted `{}`, a string or a list of strings", who, key));
+  return list;
+}
+
+static std::string text_of(const toml::table& table, const char* key, const std::string& who) {
+  return strings(table, key, who).front();
+}
+
+/// Replaces `find`, which must stand once in the source and inside a region.
+static void edit(std::string& source, const std::string& who, const std::string& find, const std::string& replace) {
+  const size_t at = source.find(find);
+  if (at == source.npos) throw std::runtime_error(fmt::format("{}: `find` matches nothing: {}", who, find));
+  if (source.find(find, at + 1) != source.npos)
+    throw std::runtime_error(fmt::format("{}: `find` matches more than once: {}", who, find));
+  const auto regions = find_regions(source, who);
+  const auto inside = [&](const Region& r) { return r.begin <= at && at + find.size() <= r.end; };
+  if (std::none_of(regions.begin(), regions.end(), inside))
+    throw std::runtime_error(fmt::format("{}: `find` stands outside the regions that a learner writes: {}", who, find));
+  source.replace(at, find.size(), replace);
+}
+
+/// solution.cpp with the edits of one mistake.
+static std::string make_mistake(std::string source, const toml::table& mistake, const std::string& who) {
+  if (const auto region = mistake["region"].value<int64_t>()) {
+    const auto regions = find_regions(source, who);
+    if (*region < 1 || size_t(*region) > regions.size())
+      throw std::runtime_error(fmt::format("{}: there is no region {}", who, *region));
+    const Region& r = regions[size_t(*region - 1)];
+    source.replace(r.begin, r.end - r.begin, text_of(mistake, "body", who));
+    return source;
+  }
+  const auto find = strings(mistake, "find", who), replace = strings(mistake, "replace", who);
+  if (find.size() != replace.size()) throw std::runtime_error(who + ": as many `replace` as `find`");
+  for (size_t i = 0; i < find.size(); ++i) edit(source, who, find[i], replace[i]);
+  return source;
+}
+
+/// "includes, then one namespace": the includes and what stands inside the namespace.
+struct Parts {
+  std::string head, body;
+};
+
+static Parts split_namespace(const std::string& source, const std::string& space, const std::string& file) {
+  const std::string open = "namespace " + space + " {\n", close = "}  // namespace " + space;
+  const size_t begin = source.find(open), end = source.rfind(close);
+  if (begin == source.npos || end == source.npos)
+    throw std::runtime_error(fmt::format("{}: wanted includes, then one `{}`", file, open));
+  return {source.substr(0, begin), source.substr(begin + open.size(), end - begin - open.size())};
+}
+
+static std::string quoted_json(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out + '"';
+}
+
+/// The lines that bind one implementation to the lesson's cases.
+static std::string binding(const std::string& space, const std::string& scope, const std::vector<std::string>& pieces) {
+  std::string list;
+  for (const std::string& piece : pieces) list += (list.empty() ? "" : ", ") + scope + "::" + piece;
+  return fmt::format("[](const rungs::CaseInput& in, rungs::Recording& out) {{ {}::run(in, {{{}}}, out); }}", space,
+                     list);
+}
+
+static std::string implementations(const std::string& rows) {
+  return fmt::format(
+      "std::span<const rungs::Implementation> rungs::implementations() {{\n  static const Implementation list[] = "
+      "{{\n{}  }};\n  return list;\n}}\n",
+      rows);
+}
+
+static void check_shows(const std::string& shows, const std::string& who) {
+  for (const char* known : {"output", "error", "work", "unstable"})
+    if (shows == known) return;
+  throw std::runtime_error(fmt::format("{}: shows: wanted output, error, work or unstable, found {}", who, shows));
+}
+
+static std::string test_case(const std::string& name, const char* suite, const std::string& call) {
+  return fmt::format("TEST_CASE(\"{}\" * doctest::test_suite(\"{}\")) {{ rungs::{}; }}\n", name, suite, call);
+}
+
+static void anatomize(const fs::path& lesson, const fs::path& references, const fs::path& out) {
+  const std::string name = lesson.filename().string(), space = "lesson_" + name.substr(0, 2);
+  const std::string solution = (lesson / "solution.cpp").string(), list = (lesson / "mistakes.toml").string();
+  const std::string source = read(solution);
+  const toml::table table = toml::parse_file(list);
+  const std::vector<std::string> pieces = strings(table, "pieces", list);
+  fs::create_directories(out);
+
+  write(out / "starter.cpp", make_starter(source, find_regions(source, solution)));
+
+  std::string fields;
+  for (const std::string& piece : pieces) fields += fmt::format("  decltype(&{0}::{1}) {1};\n", space, piece);
+  write(out / "pieces.hpp", fmt::format("// Made by anatomize from mistakes.toml.\n#pragma once\n\n#include "
+                                        "\"grade/implementation.hpp\"\n#include \"lesson.hpp\"\n\n"
+                                        "namespace {0} {{\n\n/// The functions of this lesson: yours, the solution's "
+                                        "or a known mistake's.\nstruct Pieces {{\n{1}}};\n\n"
+                                        "/// Runs one case; in cases.cpp.\nvoid run(const CaseInput& in, const Pieces& "
+                                        "pieces, Recording& out);\n\n}}  // namespace {0}\n",
+                                        space, fields));
+  for (const std::string which : {"solution", "mine"})
+    write(out / (which + "_glue.cpp"),
+          "// Made by anatomize.\n#include \"pieces.hpp\"\n\n" +
+              implementations(fmt::format("      {{\"{}\", {}}},\n", which, binding(space, space, pieces))));
+
+  const Parts parts = split_namespace(source, space, solution);
+  std::string code =
+                  "// Made by anatomize from solution.cpp and mistakes.toml.\n#include \"pieces.hpp\"\n" + parts.head,
+              rows, json;
+  const toml::array* mistakes = table["mistake"].as_array();
+  if (!mistakes) throw std::runtime_error(list + ": wanted at least one [[mistake]]");
+  for (const auto& node : *mistakes) {
+    const toml::table& m = *node.as_table();
+    const std::string id = text_of(m, "name", list), who = list + ": " + id;
+    const std::string shows = m["shows"].value_or<std::string>("output");
+    check_shows(shows, who);
+    code += fmt::format("\nnamespace {}::{} {{\n{}}}\n", space, id, make_mistake(parts.body, m, who));
+    rows += fmt::format("      {{\"{}\", {}}},\n", id, binding(space, space + "::" + id, pieces));
+    json += fmt::format("{}\n  {{\"name\": {}, \"says\": {}, \"read\": {}, \"shows\": {}}}", json.empty() ? "" : ",",
+                        quoted_json(id), quoted_json(text_of(m, "says", who)), quoted_json(text_of(m, "read", who)),
+                        quoted_json(shows));
+  }
+  write(out / "mistakes.cpp", code + "\n" + implementations(rows));
+  write(out / "mistakes.json", "[" + json + "\n]\n");
+
+  std::vector<std::string> cases;
+  if (fs::exists(references))
+    for (const auto& entry : fs::directory_iterator(references))
+      if (fs::exists(entry.path() / "case.json")) cases.push_back(entry.path().filename().string());
+  std::sort(cases.begin(), cases.end());
+  std::string suites =
+      "// Made by anatomize: a doctest case for each reference case.\n#include \"grade/doctest_suites.hpp\"\n\n";
+  bool has_cache = false;
+  for (const std::string& c : cases) {
+    const bool prompt = c.find("_prompt_") != c.npos;
+    has_cache = has_cache || prompt;
+    if (!prompt) suites += test_case(c, "evaluate", fmt::format("check_case(\"{}\", \"{}\")", name, c));
+  }
+  if (has_cache)
+    suites += test_case("every split of every prompt", "kv_evaluate", fmt::format("check_kv_evaluate(\"{}\")", name));
+  write(out / "suites.cpp", suites);
+}
+
+int main(int argc, char** argv) try {
+  if (argc != 4) {
+    std::cerr << "usage: anatomize LESSON_DIR REFERENCES_DIR OUT_DIR\n";
+    return 2;
+  }
+  anatomize(argv[1], argv[2], argv[3]);
+} catch (const std::exception& e) {
+  std::cerr << e.what() << "\n";
+  return 1;
+}
