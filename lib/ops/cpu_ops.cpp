@@ -108,6 +108,7 @@ void CpuOps::attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor&
   const int64_t T = q.rows(), S = k.rows(), D = q.cols();
   require(out.shape() == q.shape() && k.shape() == v.shape() && k.cols() == D && T <= S, "attend(out, q, k, v)", out, q,
           k, v);
+  if (T == 0) return;
   constexpr int64_t scratch = 1 << 16;  // floats, 256 KiB
   if (int64_t(scores_.size()) < std::max(scratch, S)) scores_.resize(size_t(std::max(scratch, S)));
   const int64_t at_a_time = std::max<int64_t>(1, scratch / S);

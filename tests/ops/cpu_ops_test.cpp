@@ -1,0 +1,306 @@
+#include "ops/cpu_ops.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ops/matmul.hpp"
+#include "support.hpp"
+
+using namespace rungs;
+using namespace rungs::test;
+
+TEST_SUITE_BEGIN("ops");
+
+static constexpr double u = unit_roundoff;
+
+/// What a float sum of n products may be off by: 8·√n·u·‖products‖₂. The rounding errors of a sum are about as likely
+/// up as down, so they grow as a random walk; 8 leaves room for its tail and for any order of summation.
+static double sum_error(double n, double norm) { return 8 * std::sqrt(n) * u * norm; }
+
+struct Expected {
+  std::vector<double> value, budget;
+};
+
+static Expected linear_in_double(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  Expected e;
+  const int64_t C = x.cols();
+  for (int64_t n = 0; n < x.rows(); ++n)
+    for (int64_t k = 0; k < weight.rows(); ++k) {
+      double sum = bias ? bias.value(k) : 0, squares = sum * sum;
+      for (int64_t c = 0; c < C; ++c) {
+        const double product = x.value(n * C + c) * weight.value(k * C + c);
+        sum += product, squares += product * product;
+      }
+      e.value.push_back(sum);
+      e.budget.push_back(sum_error(double(C + 1), std::sqrt(squares)));
+    }
+  return e;
+}
+
+TEST_CASE("linear equals loops in double at every size") {
+  CpuOps ops;
+  for (const int64_t N : {1, 2, 31, 33, 128})
+    for (const auto& [C, K] : {std::pair<int64_t, int64_t>{1, 1}, {1, 33}, {33, 1}, {31, 33}, {96, 320}, {257, 64}})
+      for (const bool with_bias : {true, false}) {
+        CAPTURE(N);
+        CAPTURE(C);
+        CAPTURE(K);
+        CAPTURE(with_bias);
+        const Tensor x = random_tensor({N, C}, 1), weight = random_tensor({K, C}, 2);
+        const Tensor bias = with_bias ? random_tensor({K}, 3) : Tensor();
+        Tensor out({N, K});
+        ops.linear(out, x, weight, bias);
+        const Expected e = linear_in_double(x, weight, bias);
+        CHECK(difference(out, e.value, e.budget) == "");
+      }
+}
+
+TEST_CASE("matmul and matmul_transposed equal loops in double") {
+  for (const auto& [M, K, N] :
+       {std::array<int64_t, 3>{1, 1, 1}, {1, 31, 33}, {33, 31, 1}, {31, 32, 33}, {64, 100, 7}}) {
+    CAPTURE(M);
+    CAPTURE(K);
+    CAPTURE(N);
+    const Tensor a = random_tensor({M, K}, 1), b_t = random_tensor({N, K}, 2);
+    Tensor b({K, N}), out({M, N}), out_t({M, N});
+    for (int64_t k = 0; k < K; ++k)
+      for (int64_t n = 0; n < N; ++n) b(k, n) = b_t(n, k);
+    matmul(out, a, b);
+    matmul_transposed(out_t, a, b_t);
+    const Expected e = linear_in_double(a, b_t, Tensor());
+    CHECK(difference(out, e.value, e.budget) == "");
+    CHECK(difference(out_t, e.value, e.budget) == "");
+  }
+}
+
+/// First-order errors of each step: the mean is a sum over C; the variance is one of squares, whose relative error
+/// halves in the root; then a few single roundings.
+static Expected layer_norm_in_double(const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) {
+  Expected e;
+  const int64_t C = x.cols();
+  for (int64_t n = 0; n < x.rows(); ++n) {
+    double sum = 0, squares = 0, deviation = 0, fourth = 0;
+    for (int64_t c = 0; c < C; ++c) sum += x.value(n * C + c), squares += std::pow(x.value(n * C + c), 2);
+    const double mean = sum / double(C);
+    for (int64_t c = 0; c < C; ++c) {
+      const double d = x.value(n * C + c) - mean;
+      deviation += d * d, fourth += d * d * d * d;
+    }
+    const double spread = deviation / double(C) + double(epsilon), scale = 1 / std::sqrt(spread);
+    const double mean_error = sum_error(double(C), std::sqrt(squares)) / double(C) + u * std::fabs(mean);
+    const double spread_error =
+        (sum_error(double(C), std::sqrt(fourth)) / double(C) + mean_error * mean_error) / spread;
+    for (int64_t c = 0; c < C; ++c) {
+      const double x_c = x.value(n * C + c), out = (x_c - mean) * scale * weight.value(c);
+      e.value.push_back(out + bias.value(c));
+      e.budget.push_back(std::fabs(weight.value(c)) * scale * (mean_error + u * std::fabs(x_c - mean)) +
+                         std::fabs(out) * (spread_error / 2 + 6 * u) + u * std::fabs(e.value.back()));
+    }
+  }
+  return e;
+}
+
+TEST_CASE("layer_norm equals loops in double, also for a tiny variance and a large mean") {
+  CpuOps ops;
+  for (const auto& [N, C] : {std::pair<int64_t, int64_t>{1, 1}, {1, 96}, {2, 31}, {33, 33}, {700, 100}})
+    for (const auto& [size, mean] : {std::pair{1.0f, 0.0f}, {2e-3f, 0.0f}, {1.0f, 50.0f}, {100.0f, -3.0f}}) {
+      CAPTURE(N);
+      CAPTURE(C);
+      CAPTURE(size);
+      CAPTURE(mean);
+      Tensor x = random_tensor({N, C}, 1);
+      for (int64_t i = 0; i < x.count(); ++i) x.flat(i) = x.flat(i) * size + mean;
+      const Tensor weight = random_tensor({C}, 2), bias = random_tensor({C}, 3);
+      Tensor out({N, C});
+      ops.layer_norm(out, x, weight, bias, 1e-5f);
+      const Expected e = layer_norm_in_double(x, weight, bias, 1e-5f);
+      CHECK(difference(out, e.value, e.budget) == "");
+    }
+}
+
+TEST_CASE("relu keeps what is positive and does not hide a NaN") {
+  CpuOps ops;
+  for (const int64_t n : {1, 15, 33}) {
+    Tensor x = random_tensor({n}, 1), before = x.copy();
+    x.flat(n - 1) = before.flat(n - 1) = std::numeric_limits<float>::quiet_NaN();
+    ops.relu(x);
+    for (int64_t i = 0; i < n - 1; ++i) CHECK(x.flat(i) == (before.flat(i) > 0 ? before.flat(i) : 0));
+    CHECK(std::isnan(x.flat(n - 1)));
+  }
+}
+
+TEST_CASE("add and copy are exact, gather takes whole rows") {
+  CpuOps ops;
+  Tensor x = random_tensor({3, 5}, 1), before = x.copy();
+  const Tensor y = random_tensor({3, 5}, 2);
+  ops.add(x, y);
+  for (int64_t i = 0; i < 15; ++i) CHECK(x.flat(i) == before.flat(i) + y.flat(i));
+  ops.copy(x, y);
+  CHECK(values(x) == values(y));
+
+  Tensor index({4}, DType::i32), out({4, 5});
+  for (int64_t n = 0; n < 4; ++n) index.at<int32_t>(n) = int32_t(2 - n % 3);
+  ops.gather(out, y, index);
+  for (int64_t n = 0; n < 4; ++n)
+    for (int64_t c = 0; c < 5; ++c) CHECK(out(n, c) == y(2 - n % 3, c));
+  for (const int32_t outside : {-1, 3, std::numeric_limits<int32_t>::max()}) {
+    index.at<int32_t>(1) = outside;
+    CHECK_THROWS_WITH_AS(ops.gather(out, y, index), Contains("at row 1 is not in [0, 3)"), ShapeError);
+  }
+}
+
+TEST_CASE("memory goes to the device and back") {
+  CpuOps ops;
+  const float host[3] = {1, 2, 3};
+  float back[3] = {};
+  Tensor device = ops.allocate({3});
+  ops.upload(device, host);
+  ops.download(back, device);
+  CHECK(std::equal(host, host + 3, back));
+}
+
+/// The error of a score moves a weight by as much, relative; so does a rounding of its distance to the largest one.
+static Expected attend_in_double(const Tensor& q, const Tensor& k, const Tensor& v) {
+  Expected e;
+  const int64_t T = q.rows(), S = k.rows(), D = q.cols();
+  for (int64_t t = 0; t < T; ++t) {
+    const int64_t visible = S - T + t + 1;
+    std::vector<double> weight(static_cast<size_t>(visible));
+    double largest = -std::numeric_limits<double>::infinity(), smallest = -largest, score_error = 0;
+    for (int64_t s = 0; s < visible; ++s) {
+      double score = 0, squares = 0;
+      for (int64_t d = 0; d < D; ++d) {
+        const double product = q.value(t * D + d) * k.value(s * D + d) / std::sqrt(double(D));
+        score += product, squares += product * product;
+      }
+      weight[size_t(s)] = score;
+      largest = std::max(largest, score), smallest = std::min(smallest, score);
+      score_error = std::max(score_error, sum_error(double(D), std::sqrt(squares)) + 3 * u * std::fabs(score));
+    }
+    double sum = 0;
+    for (double& w : weight) sum += w = std::exp(w - largest);
+    const double weight_error =
+        2 * (score_error + u * (largest - smallest)) + (8 * std::sqrt(double(visible)) + 4) * u;  // relative
+    for (int64_t d = 0; d < D; ++d) {
+      double out = 0, size = 0, squares = 0;
+      for (int64_t s = 0; s < visible; ++s) {
+        const double product = weight[size_t(s)] / sum * v.value(s * D + d);
+        out += product, size += std::fabs(product), squares += product * product;
+      }
+      e.value.push_back(out);
+      e.budget.push_back(size * weight_error + sum_error(double(visible), std::sqrt(squares)));
+    }
+  }
+  return e;
+}
+
+TEST_CASE("attend equals loops in double, with a past and without") {
+  CpuOps ops;
+  for (const auto& [T, S] :
+       {std::pair<int64_t, int64_t>{1, 1}, {1, 33}, {2, 2}, {3, 7}, {31, 33}, {33, 33}, {300, 310}})
+    for (const int64_t D : {1, 5, 64}) {
+      CAPTURE(T);
+      CAPTURE(S);
+      CAPTURE(D);
+      const Tensor q = random_tensor({T, D}, 1), k = random_tensor({S, D}, 2), v = random_tensor({S, D}, 3);
+      Tensor out({T, D});
+      ops.attend(out, q, k, v);
+      const Expected e = attend_in_double(q, k, v);
+      CHECK(difference(out, e.value, e.budget) == "");
+    }
+}
+
+TEST_CASE("attend takes scores above 90, whose exp overflows") {
+  CpuOps ops;
+  Tensor q = random_tensor({6, 8}, 1), k = random_tensor({9, 8}, 2);
+  const Tensor v = random_tensor({9, 8}, 3);
+  for (int64_t i = 0; i < q.count(); ++i) q.flat(i) *= 300;
+  Tensor out({6, 8});
+  ops.attend(out, q, k, v);
+  const Expected e = attend_in_double(q, k, v);
+  CHECK(difference(out, e.value, e.budget) == "");
+  CHECK(*std::max_element(e.budget.begin(), e.budget.end()) < 1e-2);  // large scores are inexact, but not meaningless
+}
+
+TEST_CASE("a query does not see what comes after it") {
+  CpuOps ops;
+  const Tensor q = random_tensor({4, 8}, 1), k = random_tensor({6, 8}, 2), v = random_tensor({6, 8}, 3);
+  Tensor out({4, 8}), changed({4, 8}), k_2 = k.copy(), v_2 = v.copy();
+  for (int64_t d = 0; d < 8; ++d) k_2(4, d) = 9, v_2(4, d) = -9;
+  ops.attend(out, q, k, v);
+  ops.attend(changed, q, k_2, v_2);
+  CHECK(values(out.view_rows(0, 2)) == values(changed.view_rows(0, 2)));  // the queries at 2 and 3
+  for (int64_t t : {2, 3}) CHECK(out(t, 0) != changed(t, 0));
+}
+
+TEST_CASE("attention serves rows of several sequences, and writes only their rows of the cache") {
+  CpuOps ops;
+  const int64_t D = 8, B = 3, capacity = 7;
+  // Rows: three tokens of sequence 2 after a past of 2, one of sequence 0 after 4, two of sequence 1 from the start.
+  Rows rows;
+  rows.runs = {{0, 3, 2, 2}, {3, 1, 0, 4}, {4, 2, 1, 0}};
+  LayerCache cache{random_tensor({B, capacity, D}, 1), random_tensor({B, capacity, D}, 2)};
+  const LayerCache before{cache.k.copy(), cache.v.copy()};
+  const Tensor q = random_tensor({6, D}, 3), k = random_tensor({6, D}, 4), v = random_tensor({6, D}, 5);
+  Tensor out({6, D});
+  ops.attention(out, q, k, v, rows, &cache);
+
+  for (const Run& run : rows.runs) {
+    CAPTURE(run.sequence);
+    const Tensor cached_k = cache.k[run.sequence], cached_v = cache.v[run.sequence];
+    Tensor alone({run.count, D});
+    const int64_t S = run.start + run.count;
+    ops.attend(alone, q.view_rows(run.first, run.count), cached_k.view_rows(0, S), cached_v.view_rows(0, S));
+    CHECK(values(out.view_rows(run.first, run.count)) == values(alone));
+    for (const auto& [now, was, fed] : {std::tuple{&cache.k, &before.k, &k}, std::tuple{&cache.v, &before.v, &v}}) {
+      const Tensor here = (*now)[run.sequence], old = (*was)[run.sequence];
+      CHECK(values(here.view_rows(0, run.start)) == values(old.view_rows(0, run.start)));
+      CHECK(values(here.view_rows(run.start, run.count)) == values(fed->view_rows(run.first, run.count)));
+      CHECK(values(here.view_rows(S, capacity - S)) == values(old.view_rows(S, capacity - S)));
+    }
+  }
+}
+
+TEST_CASE("operations on no rows do nothing") {
+  CpuOps ops;
+  const Tensor x({0, 4}), weight = random_tensor({3, 4}, 1), bias = random_tensor({3}, 2);
+  const Tensor norm = random_tensor({4}, 3), index(Shape{0}, DType::i32);
+  Tensor out({0, 3}), normed({0, 4});
+  ops.linear(out, x, weight, bias);
+  ops.layer_norm(normed, x, norm, norm, 1e-5f);
+  ops.relu(normed);
+  ops.add(normed, x);
+  ops.gather(normed, weight, index);
+  ops.attend(normed, x, x, x);
+}
+
+TEST_CASE("shapes and dtypes that do not fit are refused, with all of them named") {
+  CpuOps ops;
+  const auto make = [](std::initializer_list<int64_t> dims) { return random_tensor(Shape(dims), 1); };
+  const Tensor x = make({2, 4}), w = make({3, 4}), b3 = make({3}), b4 = make({4}), wide({2, 4}, DType::f64);
+  Tensor out = make({2, 3}), same = make({2, 4}), one = make({1, 4});
+  CHECK_THROWS_WITH_AS(ops.linear(out, x, make({4, 3}), b3),
+                       "linear(out, x, weight, bias): these shapes do not fit together: (2, 3), (2, 4), (4, 3), (3,)",
+                       ShapeError);
+  CHECK_THROWS_AS(ops.linear(out, x, w, b4), ShapeError);
+  CHECK_THROWS_AS(ops.linear(same, x, w, b3), ShapeError);
+  CHECK_THROWS_AS(ops.linear(one, x, w, b3), ShapeError);
+  CHECK_THROWS_WITH_AS(ops.linear(out, wide, w, b3), Contains("f64 was used as f32"), ShapeError);
+  CHECK_THROWS_AS(ops.layer_norm(same, x, b3, b4, 1e-5f), ShapeError);
+  CHECK_THROWS_AS(ops.layer_norm(same, x, b4, b3, 1e-5f), ShapeError);
+  CHECK_THROWS_AS(ops.layer_norm(out, x, b4, b4, 1e-5f), ShapeError);
+  CHECK_THROWS_AS(ops.add(same, one), ShapeError);
+  CHECK_THROWS_AS(ops.copy(same, wide), ShapeError);
+  CHECK_THROWS_AS(ops.gather(same, w, Tensor({3}, DType::i32)), ShapeError);
+  CHECK_THROWS_AS(ops.gather(out, w, Tensor({2}, DType::i32)), ShapeError);
+  CHECK_THROWS_AS(ops.gather(same, w, Tensor({2}, DType::i64)), ShapeError);
+  CHECK_THROWS_AS(ops.attend(same, x, one, one), ShapeError);  // T > S
+  CHECK_THROWS_AS(ops.attend(same, x, make({5, 4}), make({6, 4})), ShapeError);
+  CHECK_THROWS_AS(ops.attend(same, x, make({5, 3}), make({5, 3})), ShapeError);
+  CHECK_THROWS_AS(ops.attend(out, x, make({5, 4}), make({5, 4})), ShapeError);
+  CHECK_THROWS_AS(matmul(out, x, w), ShapeError);
+  CHECK_THROWS_AS(matmul_transposed(out, x, make({4, 3})), ShapeError);
+}
+
+TEST_SUITE_END();
