@@ -245,8 +245,8 @@ def cached_attention(lesson, size):
             ("square", 4, 4, 4, 4, 1, "T = D = C = start_pos: only the values tell the axes apart")):
         rng, (T, C, D) = lesson.rng(f"attention_{what}"), size(T, C, D)
         inputs = attention_inputs(rng, T, C, D)
-        module = attention_module({name: torch.from_numpy(array) for name, array in inputs.items()})
-        prefix = torch.from_numpy(normal(rng, start, C))
+        module = attention_module({name: torch.from_numpy(array).double() for name, array in inputs.items()})
+        prefix = torch.from_numpy(normal(rng, start, C)).double()
         with torch.no_grad():
             inputs |= {"start_pos": scalar(start), "cache.k": filled_cache(rng, start + T + free, module.k(prefix)),
                        "cache.v": filled_cache(rng, start + T + free, module.v(prefix))}
