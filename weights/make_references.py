@@ -158,10 +158,9 @@ def embedding(lesson, size):
     lesson.add_error("embed_too_many_tokens", "embed", "there is no row for the last position",
                      inputs("too_many_tokens", *np.arange(S + 1) % V), f"{S + 1} tokens do not fit into {S} positions")
     partial_models(lesson, size)
+    context = size.of_model(TINY_A)["context"]
     lesson.add_error("decoder_forward_too_many_tokens", "decoder_forward", "there is no row for the last position",
-                     {"tokens": integers(*np.arange(size.of_model(TINY_A)["context"] + 1))},
-                     "{0} tokens do not fit into {1} positions".format(size.of_model(TINY_A)["context"] + 1, size.of_model(TINY_A)["context"]),
-                     TINY_A)
+                     {"tokens": integers(*range(context + 1))}, f"{context + 1} tokens do not fit into {context} positions", TINY_A)
 
 
 def layer_norm(lesson, size):
@@ -252,7 +251,7 @@ def causal_mask(lesson, size):
                                       ("three_tokens", (3, 2), 0, "the first mask with more than one future key"),
                                       ("square", (4, 4), 0, "T = D: only the values tell the axes apart"),
                                       ("large_scores", (3, 5), 110, "scores above 90: exp overflows unless the maximum is subtracted"),
-                                      ("large_future", (4, 3), 0, "the last key has by far the largest score, and must still count for nothing before its turn"),
+                                      ("large_future", (4, 3), 0, "the last key has by far the largest score, and counts for nothing before its turn"),
                                       ("seven_tokens", (7, 6), 0, "all sizes differ")):
         T, D = size(*shape)
         inputs = attend_inputs(lesson.rng(f"attend_{what}"), T, T, D, offset)
@@ -269,7 +268,8 @@ def causal_mask(lesson, size):
     forward("seven_tokens", TINY_A, 7, "an odd length")
     forward("whole_context_a", TINY_A, None, "every position is used")
     forward("five_tokens", TINY_B, 5, "a head is wider than the model")
-    decoder_forward(lesson, size, "repeated_tokens", integers(5, 5, 5, 2, 2, 5), "only positions and the mask tell equal tokens apart", TINY_B)
+    decoder_forward(lesson, size, "repeated_tokens", integers(5, 5, 5, 2, 2, 5), "only positions and the mask tell equal tokens apart",
+                    TINY_B)
     forward("whole_context_b", TINY_B, None, "every position is used")
     for length in (6, 12, 24):
         trained_model(lesson, size, length, "the trained decoder on the beginning of a story", taps=length == 6)

@@ -277,7 +277,8 @@ def cached_decoder(lesson, size):
     for what, model, start, T, says in plain:
         lesson.add(f"decoder_forward_{what}", "decoder_forward", says, inputs(what, model, start, T), run_decoder_forward, model)
 
-    for what, changed in (("step", "layers.0.k"), ("chunk", "layers.1.v"), ("step_wide_head", "layers.1.k"), ("last_position", "layers.0.v")):
+    for what, changed in (("step", "layers.0.k"), ("chunk", "layers.1.v"), ("step_wide_head", "layers.1.k"),
+                          ("last_position", "layers.0.v")):
         _, model, start, T, _ = next(case for case in plain if case[0] == what)
         values = inputs(what, model, start, T)
         values[changed][2] += signed(lesson.rng(f"{what} changed"), 1.0, 2.0, values[changed].shape[1])
@@ -287,8 +288,8 @@ def cached_decoder(lesson, size):
 
     values = inputs("past_the_end", TINY_A, last, 1)
     values["tokens"] = integers(3, 4)
-    lesson.add_error("decoder_forward_past_the_end", "decoder_forward", "the second token has no position and no row in the cache", values,
-                     f"{last + 2} positions do not fit into {last + 1}", TINY_A)
+    lesson.add_error("decoder_forward_past_the_end", "decoder_forward", "the second token has no position and no row in the cache",
+                     values, f"{last + 2} positions do not fit into {last + 1}", TINY_A)
 
 
 def prompts(lesson, size):

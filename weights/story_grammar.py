@@ -194,7 +194,7 @@ def hidden_at_home(s):
     s.say(f"It was not there, and {x.name} was sad.", f"But there was no {noun}.", f"{x.name} wanted to give up.")
     s.say(f"At last, {x.he} looked {third}, and there was the {noun}!", f"At last, they found the {thing} {third}.")
     s.say(f"{x.name} jumped up and down.", f"{x.name} hugged {x.his} {x.parent}.", f"{x.name} was so happy to have the {noun} again.")
-    s.say(f"{x.He} put the {noun} in a box so that it would not get lost again." if noun != "box" else f"{x.He} never lost the box again.",
+    s.say(f"{x.He} never lost the box again." if noun == "box" else f"{x.He} put the {noun} in a box so that it would not get lost again.",
           f"{x.name} and {x.his} {x.parent} played with the {noun}.", f"Then {x.he} fell asleep with the {noun}.")
     if s.rng.random() < 0.3:
         s.say("The end.", "It was a good day.")
@@ -204,7 +204,8 @@ def stuck_friend(s):
     """A friend needs help; the hero goes for somebody, or helps with a rope."""
     x = s.begin()
     place = s.pick(*PLACES)
-    trouble, free = s.pick(("was stuck in a tree", "came down"), ("fell into a hole", "climbed out"), ("fell into the water", "climbed out"))
+    trouble, free = s.pick(("was stuck in a tree", "came down"), ("fell into a hole", "climbed out"),
+                           ("fell into the water", "climbed out"))
     s.go(x, place)
     s.say(f"Suddenly, {x.he} heard a cry.", f"Then {x.name} heard a loud sound.", f"{x.He} heard somebody call for help.")
     y = Person(s.rng, [x])

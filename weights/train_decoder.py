@@ -1,6 +1,6 @@
 """Train weights/decoder on the stories of story_grammar.py.
 
-    python3 train_decoder.py                            about 15 minutes on 2 cores
+    python3 train_decoder.py                            12 to 20 minutes on 2 cores, with OpenBLAS (Debian: libopenblas0-pthread)
     python3 train_decoder.py --steps 50 --out /tmp/try  a short trial
 Writes config.json, model.safetensors and vocabulary.json, and prints the loss on stories that were not trained on.
 """
