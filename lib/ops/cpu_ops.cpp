@@ -1,6 +1,7 @@
 #include "ops/cpu_ops.hpp"
 
 #include <fmt/format.h>
+#include <omp.h>
 
 #include <bit>
 #include <cmath>
@@ -11,18 +12,27 @@
 
 namespace rungs {
 
-// Below this many elements a loop stays on one thread: waking the others costs more.
+// Waking the other threads costs up to 150 us, so what takes not much longer stays on one: so many elements of a loop,
+// so many multiplications of a product.
 static constexpr int64_t worth_threads = 1 << 16;
+static constexpr double product_worth_threads = 1 << 22;
 
-/// work(i) for each i in [0, n). An OpenMP region allocates even where it runs on one thread, so that is no region.
+/// work(i) for each i in [0, n), the last ones first. An OpenMP region allocates even where it runs on one thread, so
+/// that is no region.
 template <class Work>
-static void each_row(int64_t n, bool threads, const Work& work) {
+static void each(int64_t n, bool threads, const Work& work) {
   if (!threads) {
-    for (int64_t i = 0; i < n; ++i) work(i);
+    for (int64_t i = n; i-- > 0;) work(i);
     return;
   }
-#pragma omp parallel for
-  for (int64_t i = 0; i < n; ++i) work(i);
+#pragma omp parallel for schedule(dynamic)
+  for (int64_t i = 0; i < n; ++i) work(n - 1 - i);
+}
+
+/// Says how many threads Eigen may take for its next product; by itself it takes them all for next to nothing.
+static void plan_product(int64_t rows, int64_t inner, int64_t columns) {
+  const bool threads = double(rows) * double(inner) * double(columns) > product_worth_threads;
+  Eigen::setNbThreads(threads ? 0 : 1);  // 0: as many as OpenMP has
 }
 
 /// \throws ShapeError naming the operation and every shape that took part.
@@ -36,12 +46,14 @@ static void require(bool fits, const char* operation, const T&... tensors) {
 
 void matmul(Tensor& out, const Tensor& a, const Tensor& b) {
   require(a.cols() == b.rows() && out.rows() == a.rows() && out.cols() == b.cols(), "matmul(out, a, b)", out, a, b);
+  plan_product(a.rows(), a.cols(), b.cols());
   matrix(out).noalias() = matrix(a) * matrix(b);
 }
 
 void matmul_transposed(Tensor& out, const Tensor& a, const Tensor& b) {
   require(a.cols() == b.cols() && out.rows() == a.rows() && out.cols() == b.rows(), "matmul_transposed(out, a, b)", out,
           a, b);
+  plan_product(a.rows(), a.cols(), b.rows());
   matrix(out).noalias() = matrix(a) * matrix(b).transpose();
 }
 
@@ -78,6 +90,7 @@ void CpuOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Te
     y.noalias() += matrix(weight) * row_vector(x).transpose();
     return;
   }
+  plan_product(x.rows(), x.cols(), weight.rows());
   matrix(out).noalias() = matrix(x) * matrix(weight).transpose();
   if (bias) matrix(out).rowwise() += row_vector(bias);
 }
@@ -87,12 +100,15 @@ void CpuOps::layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, cons
           "layer_norm(out, x, weight, bias)", out, x, weight, bias);
   const auto in = matrix(x);
   auto normed = matrix(out);
-  each_row(in.rows(), x.count() > worth_threads, [&](int64_t n) {
-    const float mean = in.row(n).mean();
-    const float variance = (in.row(n).array() - mean).square().mean();
-    const float scale = 1.0f / std::sqrt(variance + epsilon);
-    normed.row(n) =
-        ((in.row(n).array() - mean) * scale * row_vector(weight).array() + row_vector(bias).array()).matrix();
+  const int64_t rows = in.rows(), at_a_time = 64;
+  each((rows + at_a_time - 1) / at_a_time, x.count() > worth_threads, [&](int64_t block) {
+    for (int64_t n = block * at_a_time; n < std::min(rows, (block + 1) * at_a_time); ++n) {
+      const float mean = in.row(n).mean();
+      const float variance = (in.row(n).array() - mean).square().mean();
+      const float scale = 1.0f / std::sqrt(variance + epsilon);
+      normed.row(n) =
+          ((in.row(n).array() - mean) * scale * row_vector(weight).array() + row_vector(bias).array()).matrix();
+    }
   });
 }
 
@@ -103,39 +119,46 @@ void CpuOps::add(Tensor& x, const Tensor& y) {
   matrix(x) += matrix(y);
 }
 
-// The scores of as many queries at a time as fit in the scratch, which then stays in the processor's cache.
+/// Each row of scores, of which the first sees `visible` keys and each next one more: softmax over those, 0 beyond.
+static void softmax_of_visible(Eigen::Map<Matrix>& scores, int64_t visible) {
+  for (int64_t i = 0; i < scores.rows(); ++i, ++visible) {
+    auto row = scores.row(i).head(visible);
+    const float largest = row.maxCoeff();
+    row = (row.array() - largest).exp().matrix();
+    row /= row.sum();
+    scores.row(i).tail(scores.cols() - visible).setZero();
+  }
+}
+
+// Some queries at a time, so that their scores stay in the processor's cache, and each thread takes the next of them.
 void CpuOps::attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
   const int64_t T = q.rows(), S = k.rows(), D = q.cols();
   require(out.shape() == q.shape() && k.shape() == v.shape() && k.cols() == D && T <= S, "attend(out, q, k, v)", out, q,
           k, v);
   if (T == 0) return;
-  constexpr int64_t scratch = 1 << 16;  // floats, 256 KiB
-  if (int64_t(scores_.size()) < std::max(scratch, S)) scores_.resize(size_t(std::max(scratch, S)));
-  const int64_t at_a_time = std::max<int64_t>(1, scratch / S);
+  constexpr int64_t enough = 1 << 15;  // floats, 128 KiB
+  const int64_t at_a_time = std::clamp<int64_t>(enough / S, 1, T), scratch = std::max(enough, S);
+  const bool threads = double(T) * double(S) * double(D) > product_worth_threads;
+  const size_t wanted = size_t(scratch) * size_t(threads ? omp_get_max_threads() : 1);
+  if (scores_.size() < wanted) scores_.resize(wanted);
   const float scale = 1.0f / std::sqrt(float(D));
+  Eigen::setNbThreads(1);
 
-  for (int64_t first = 0; first < T; first += at_a_time) {
-    const int64_t n = std::min(at_a_time, T - first);
-    const int64_t seen = S - T + first + n;              // keys that the last of these queries sees
-    Eigen::Map<Matrix> scores(scores_.data(), n, seen);  // (n, seen)
+  each((T + at_a_time - 1) / at_a_time, threads, [&](int64_t block) {
+    const int64_t first = block * at_a_time, n = std::min(at_a_time, T - first);
+    const int64_t seen = S - T + first + n;  // keys that the last of these queries sees
+    float* own = scores_.data() + (threads ? omp_get_thread_num() * scratch : 0);
+    Eigen::Map<Matrix> scores(own, n, seen);  // (n, seen)
     if (n == 1)
       scores.row(0).transpose().noalias() = matrix(k).topRows(seen) * (matrix(q).row(first) * scale).transpose();
     else
       scores.noalias() = (matrix(q).middleRows(first, n) * scale) * matrix(k).topRows(seen).transpose();
-
-    each_row(n, n * seen > worth_threads, [&](int64_t i) {
-      const int64_t visible = S - T + first + i + 1;  // keys that query first + i sees
-      auto row = scores.row(i).head(visible);
-      const float largest = row.maxCoeff();
-      row = (row.array() - largest).exp().matrix();
-      row /= row.sum();
-      scores.row(i).tail(seen - visible).setZero();
-    });
+    softmax_of_visible(scores, seen - n + 1);
     if (n == 1)
       matrix(out).row(first).noalias() = scores.row(0) * matrix(v).topRows(seen);
     else
       matrix(out).middleRows(first, n).noalias() = scores * matrix(v).topRows(seen);
-  }
+  });
 }
 
 }  // namespace rungs

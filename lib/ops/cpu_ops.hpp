@@ -22,7 +22,7 @@ class CpuOps : public Ops {
   void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override;
 
  private:
-  std::vector<float> scores_;  // (queries at a time, S); see attend
+  std::vector<float> scores_;  // for each thread (queries at a time, S); see attend
 };
 
 }  // namespace rungs

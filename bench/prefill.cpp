@@ -1,0 +1,138 @@
+// How fast a prompt is read, beside Eigen's own products of the same sizes.
+#include <fmt/format.h>
+#include <omp.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "model/model.hpp"
+#include "model/random_decoder.hpp"
+#include "ops/cpu_ops.hpp"
+#include "ops/matrix.hpp"
+#include "report.hpp"
+
+using namespace rungs;
+
+namespace {
+
+constexpr int64_t T = 512;
+constexpr int runs = 21;
+
+/// out (rows, columns) = x (rows, inner) · weight (columns, inner)ᵀ, so many times in one forward pass.
+struct Product {
+  const char* name;
+  int64_t rows, inner, columns, times;
+  double flops() const { return 2.0 * double(rows) * double(inner) * double(columns) * double(times); }
+};
+
+double seconds_of(const std::function<void()>& work) {
+  const double start = now();
+  work();
+  return now() - start;
+}
+
+double median(std::vector<double> list) {
+  std::nth_element(list.begin(), list.begin() + int64_t(list.size() / 2), list.end());
+  return list[list.size() / 2];
+}
+
+/// A folder that is gone afterwards.
+struct Folder {
+  std::filesystem::path path;
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "rungs_prefill_XXXXXX").string();
+    if (!mkdtemp(name.data())) throw Error("no folder can be made in " + name);
+    path = name;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+};
+
+}  // namespace
+
+int main() try {
+  Config c;
+  c.context = 1024, c.width = 768, c.head_width = 768, c.inner_width = 3072, c.layers = 2, c.vocabulary = 4096;
+  c.epsilon = 1e-5f;
+  const Folder folder;
+  save_random_decoder(folder.path, c, 1);
+  CpuOps ops;
+  const auto model = load_model(ops, folder.path, T);
+  KvCache cache(ops, c, 1, T);
+  Tensor logits = ops.allocate({1, c.vocabulary});
+  Batch batch;
+  std::vector<int32_t> tokens;
+  for (int32_t t = 0; t < T; ++t) tokens.push_back(t * 7 % 4096);
+  batch.add(0, tokens, 0, /*only_last=*/true);
+
+  const std::vector<Product> products = {{"q, k, v, o", T, c.width, c.head_width, 4 * c.layers},
+                                         {"up", T, c.width, c.inner_width, c.layers},
+                                         {"down", T, c.inner_width, c.width, c.layers},
+                                         {"scores", T, c.head_width, T, c.layers},
+                                         {"scores times v", T, T, c.head_width, c.layers}};
+  // A query sees the keys up to itself: what a full square would compute beyond counts for Eigen, not for the model.
+  double eigen_flops = 0, model_flops = 2.0 * double(c.width * c.vocabulary);  // the last row's logits
+  for (const Product& p : products) {
+    eigen_flops += p.flops();
+    const bool triangle = std::string_view(p.name).starts_with("scores");
+    model_flops += triangle ? p.flops() * double(T + 1) / double(2 * T) : p.flops();
+  }
+
+  // Turn by turn, so that both meet the same machine.
+  std::vector<std::vector<double>> eigen_seconds(products.size());
+  std::vector<double> model_seconds, shares;
+  const int threads = omp_get_max_threads();
+  for (int run = 0; run < runs; ++run) {
+    model_seconds.push_back(seconds_of([&] { model->forward(logits, batch, &cache); }));
+    double eigen_total = 0;
+    Eigen::setNbThreads(0);  // as many as OpenMP has
+    for (size_t i = 0; i < products.size(); ++i) {
+      const Product& p = products[i];
+      static Matrix x, w, out;
+      x.setConstant(p.rows, p.inner, 0.5f), w.setConstant(p.columns, p.inner, 0.25f), out.setZero(p.rows, p.columns);
+      const double seconds = seconds_of([&] { out.noalias() = x * w.transpose(); });
+      eigen_seconds[i].push_back(seconds);
+      eigen_total += seconds * double(p.times);
+    }
+    shares.push_back(model_flops / model_seconds.back() / (eigen_flops / eigen_total));
+  }
+
+  fmt::print("{}, {} threads\na decoder of width {}, head width {}, inner width {}, {} layers; {} tokens at once\n\n",
+             machine(), threads, c.width, c.head_width, c.inner_width, c.layers, T);
+  fmt::print("{:<28}  {:>16}  {:>6}  {:>8}  {:>8}\n", "Eigen's own products", "size", "times", "ms each", "GFLOP/s");
+  nlohmann::ordered_json sizes;
+  double eigen_total = 0;
+  for (size_t i = 0; i < products.size(); ++i) {
+    const Product& p = products[i];
+    const double seconds = median(eigen_seconds[i]), speed = p.flops() / double(p.times) / seconds * 1e-9;
+    eigen_total += seconds * double(p.times);
+    fmt::print("{:<28}  {:>16}  {:>6}  {:>8.2f}  {:>8.1f}\n", p.name,
+               fmt::format("{}x{}x{}", p.rows, p.inner, p.columns), p.times, seconds * 1e3, speed);
+    sizes[p.name] = {{"rows", p.rows}, {"inner", p.inner}, {"columns", p.columns}, {"gflops", speed}};
+  }
+  const double eigen_speed = eigen_flops / eigen_total * 1e-9;
+  const double model_speed = model_flops / median(model_seconds) * 1e-9, share = median(shares);
+  fmt::print("{:<28}  {:>16}  {:>6}  {:>8.2f}  {:>8.1f}\n", "together", "", "", eigen_total * 1e3, eigen_speed);
+  fmt::print("{:<28}  {:>16}  {:>6}  {:>8.2f}  {:>8.1f}\n\n", "the model's prefill", "", "",
+             median(model_seconds) * 1e3, model_speed);
+  fmt::print("prefill reaches {:.0f}% of Eigen's own products (wanted: at least 70%); {:.0f} tokens a second\n",
+             100 * share, double(T) / median(model_seconds));
+  write_report("prefill", {{"threads", threads},
+                           {"tokens", T},
+                           {"width", c.width},
+                           {"head_width", c.head_width},
+                           {"inner_width", c.inner_width},
+                           {"layers", c.layers},
+                           {"eigen_products", sizes},
+                           {"eigen_gflops", eigen_speed},
+                           {"prefill_gflops", model_speed},
+                           {"prefill_milliseconds", median(model_seconds) * 1e3},
+                           {"share", share},
+                           {"runs", runs}});
+  return 0;
+} catch (const std::exception& e) {
+  fmt::print(stderr, "prefill: {}\n", e.what());
+  return 1;
+}

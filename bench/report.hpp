@@ -1,0 +1,24 @@
+/// One JSON file for each benchmark.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "measure/measure.hpp"
+#include "tensor/file.hpp"
+
+namespace rungs {
+
+/// Writes bench/results/NAME.json and says so.
+inline void write_report(const std::string& name, const nlohmann::ordered_json& figures) {
+  const std::filesystem::path folder = RUNGS_SOURCE_DIR "/bench/results";
+  nlohmann::ordered_json report = {{"benchmark", name}, {"machine", machine()}};
+  report.update(figures);
+  std::filesystem::create_directories(folder);
+  const std::filesystem::path path = folder / (name + ".json");
+  write_whole(path, [&](std::ostream& out) { out << report.dump(2) << '\n'; });
+  fmt::print("\nWritten to {}\n", path.string());
+}
+
+}  // namespace rungs

@@ -1,0 +1,72 @@
+/// The seam with a stopwatch: every operation goes on to another implementation, and how long it took is kept.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "measure/measure.hpp"
+#include "ops/ops.hpp"
+
+namespace rungs {
+
+class TimingOps final : public Ops {
+ public:
+  struct Sum {
+    double seconds = 0;
+    int64_t calls = 0;
+  };
+
+  enum Operation { linear_, attention_, attend_, layer_norm_, relu_, add_, gather_, copy_, upload_, download_, count_ };
+  static constexpr std::array<std::string_view, count_> names = {
+      "linear", "attention", "attend", "layer_norm", "relu", "add", "gather", "copy", "upload", "download"};
+  using Sums = std::array<Sum, count_>;
+
+  explicit TimingOps(Ops& inner) : inner_(inner) {}
+  Sums sums{};
+
+  Tensor allocate(const Shape& shape, DType dtype) override { return inner_.allocate(shape, dtype); }
+  void upload(Tensor& device, const void* host) override {
+    timed(upload_, [&] { inner_.upload(device, host); });
+  }
+  void download(void* host, const Tensor& device) override {
+    timed(download_, [&] { inner_.download(host, device); });
+  }
+  void copy(Tensor& out, const Tensor& x) override {
+    timed(copy_, [&] { inner_.copy(out, x); });
+  }
+  void gather(Tensor& out, const Tensor& table, const Tensor& index) override {
+    timed(gather_, [&] { inner_.gather(out, table, index); });
+  }
+  void linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) override {
+    timed(linear_, [&] { inner_.linear(out, x, weight, bias); });
+  }
+  void layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) override {
+    timed(layer_norm_, [&] { inner_.layer_norm(out, x, weight, bias, epsilon); });
+  }
+  void relu(Tensor& x) override {
+    timed(relu_, [&] { inner_.relu(x); });
+  }
+  void add(Tensor& x, const Tensor& y) override {
+    timed(add_, [&] { inner_.add(x, y); });
+  }
+  void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
+    timed(attend_, [&] { inner_.attend(out, q, k, v); });
+  }
+  void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
+                 LayerCache* cache) override {
+    timed(attention_, [&] { inner_.attention(out, q, k, v, rows, cache); });
+  }
+
+ private:
+  template <class Work>
+  void timed(Operation operation, const Work& work) {
+    const double start = now();
+    work();
+    sums[operation].seconds += now() - start;
+    ++sums[operation].calls;
+  }
+
+  Ops& inner_;
+};
+
+}  // namespace rungs
