@@ -11,8 +11,7 @@ int64_t offset(int64_t row, int64_t column, [[maybe_unused]] int64_t rows, [[may
 void linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const int64_t T = x.dim(0), C = x.dim(1), N = weight.dim(0);
 
-  // >>> out (t, n) = bias n + the dot product of row t of x and row n of weight; read and write through
-  // flat(offset(...))
+  // >>> out (t, n) = bias n + the dot product of row t of x and row n of weight; all through flat(offset(...))
   for (int64_t t = 0; t < T; ++t)
     for (int64_t n = 0; n < N; ++n) {
       float sum = bias.flat(n);

@@ -55,7 +55,6 @@ Case load_case(const fs::path& directory) try {
   c.input.in = load_folder(directory / "in");
   c.says = j.value("says", "");
   c.error = j.value("error", "");
-  if (j.contains("linear_rows")) c.linear_rows = j["linear_rows"].get<int64_t>();
 
   NamedTensors out = load_folder(directory / "out"), taps = load_folder(directory / "taps");
   NamedTensors budgets = load_folder(directory / "budget");

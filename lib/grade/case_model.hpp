@@ -1,8 +1,13 @@
-/// The weights of a case: a model of weights/, or those of one sublayer among its inputs.
+/// What the cases of several lessons need: the weights of a case, and how `generate` is run.
 #pragma once
 
+#include <functional>
+#include <vector>
+
 #include "grade/case.hpp"
+#include "grade/recording.hpp"
 #include "model/decoder.hpp"
+#include "text/generate.hpp"
 
 namespace rungs {
 
@@ -14,5 +19,15 @@ LinearWeights linear_of(const CaseInput& in, const std::string& name);
 
 /// Views of the inputs q, k, v and o. \throws FileError
 AttentionWeights attention_of(const CaseInput& in);
+
+/// The inputs temperature, top_k and top_p. \throws FileError
+SampleOptions sample_options_of(const CaseInput& in);
+
+/// A lesson's generate: ops, weights, prompt, options, draw; returns the new tokens.
+using Generate = std::vector<int32_t>(Ops&, const DecoderWeights&, const std::vector<int32_t>&, const GenerateOptions&,
+                                      const std::function<double()>&);
+
+/// Runs `generate` on the inputs prompt, max_tokens and draws, and records its tokens.
+void run_generate(const CaseInput& in, Generate* generate, Recording& rec);
 
 }  // namespace rungs

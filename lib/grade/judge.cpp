@@ -28,14 +28,17 @@ static Tensor cropped(const Tensor& whole, int64_t first, int64_t rows, int64_t 
   return part;
 }
 
-Tensor window(const Reference& reference, const Tensor& got, int64_t first) {
-  const Tensor& want = reference.value;
-  const bool same_rank = got.shape().rank() == want.shape().rank();
-  if (!same_rank || want.shape().rank() == 0 || got.dim(0) + first > want.dim(0)) return want.view();
+static Tensor window_of(const Tensor& whole, const std::vector<std::string>& dims, const Tensor& got, int64_t first) {
+  const bool same_rank = got.shape().rank() == whole.shape().rank();
+  if (!same_rank || whole.shape().rank() == 0 || got.dim(0) + first > whole.dim(0)) return whole.view();
   const bool fewer_keys =
-      want.shape().rank() == 2 && reference.dims.size() == 2 && reference.dims[1] == "key" && got.dim(1) < want.dim(1);
-  if (fewer_keys) return cropped(want, first, got.dim(0), got.dim(1));
-  return want.view_rows(first, got.dim(0));
+      whole.shape().rank() == 2 && dims.size() == 2 && dims[1] == "key" && got.dim(1) < whole.dim(1);
+  if (fewer_keys) return cropped(whole, first, got.dim(0), got.dim(1));
+  return whole.view_rows(first, got.dim(0));
+}
+
+Tensor window(const Reference& reference, const Tensor& got, int64_t first_row) {
+  return window_of(reference.value, reference.dims, got, first_row);
 }
 
 std::vector<Compared> compare_all(const Recording& recording, const Case& c) {
@@ -45,12 +48,11 @@ std::vector<Compared> compare_all(const Recording& recording, const Case& c) {
     const Reference* reference = c.find(piece.name);
     if (!reference || reference->is_output != piece.is_output) continue;
     int64_t& first = next_row[piece.name];
-    const Tensor want = window(*reference, piece.value, first);
     Budget budget = reference->budget();
-    Tensor each;
-    if (budget.each && want.shape() != reference->value.shape())
-      each = budget.each->view_rows(first, want.dim(0)), budget.each = &each;
-    all.push_back({piece.name, reference, compare(piece.value, want, budget), first, &piece.value});
+    const Tensor each = budget.each ? window_of(*budget.each, reference->dims, piece.value, first) : Tensor();
+    if (budget.each) budget.each = &each;
+    all.push_back({piece.name, reference, compare(piece.value, window(*reference, piece.value, first), budget), first,
+                   &piece.value});
     if (piece.value.shape().rank() > 0) first += piece.value.dim(0);
   }
   return all;
@@ -112,7 +114,8 @@ Verdict judge(Outcome outcome, const Case& c) {
     if (rows[r.name] != wanted)
       fail(fmt::format("{} of {} of {} came back", rows[r.name], plural(wanted, "row"), r.name));
   }
-  if (c.linear_rows && outcome.recording.linear_rows != *c.linear_rows)
+  v.too_much_work = v.pass && c.linear_rows && outcome.recording.linear_rows != *c.linear_rows;
+  if (v.too_much_work)
     fail(fmt::format("The answer is right, but {} rows went through ops.linear, and {} are enough",
                      outcome.recording.linear_rows, *c.linear_rows));
   v.outcome = std::move(outcome);
@@ -135,19 +138,29 @@ static std::string side_by_side(const Tensor& got, const Tensor& want) {
   return text;
 }
 
+/// "q, k and v are right.", of the call that the first wrong tensor belongs to.
+static std::string what_is_right(const std::vector<std::string>& names, const std::string& where) {
+  if (names.empty()) return "";
+  const std::string list = names.size() <= 6 ? join(names)
+                                             : fmt::format("{} and everything after it, up to {},", names.front(),
+                                                           names.back());
+  return fmt::format("  {}{} {} right.\n", where, list, names.size() > 1 ? "are" : "is");
+}
+
 std::string describe(const Verdict& verdict, const Case& c) {
   std::vector<std::string> right;
-  const auto right_so_far = [&] {
-    if (right.empty()) return std::string();
-    if (right.size() > 6) right = {right.front(), "everything after it", "up to " + right.back()};
-    return fmt::format("  {} {} right.\n", join(right), right.size() > 1 ? "are" : "is");
-  };
+  std::string where;
+  int64_t call = 0;  // the calls of a case follow each other in rows
   for (const Compared& p : compare_all(verdict.outcome.recording, c)) {
+    if (p.first_row != call) {
+      call = p.first_row, right.clear();
+      where = fmt::format("In the call that begins at row {}, ", call);
+    }
     if (p.comparison.pass) {
-      if (right.empty() || right.back() != p.name) right.push_back(p.name);
+      right.push_back(p.name);
       continue;
     }
-    std::string text = right_so_far();
+    std::string text = what_is_right(right, where);
     if (!p.comparison.shape_problem.empty())
       return text + fmt::format("  {} is the first tensor that differs: {}.\n", p.name, p.comparison.shape_problem);
     text += fmt::format("  {} is the first tensor that differs: {} of {}.\n", p.name, p.comparison.wrong,
@@ -160,7 +173,7 @@ std::string describe(const Verdict& verdict, const Case& c) {
     if (std::isfinite(p.comparison.share)) text += fmt::format(" ({:.3g} times the tolerance)", p.comparison.share);
     return text + ".\n" + side_by_side(*p.got, want);
   }
-  return right_so_far();
+  return what_is_right(right, where);
 }
 
 }  // namespace rungs

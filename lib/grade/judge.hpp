@@ -27,8 +27,9 @@ struct Compared {
 
 struct Verdict {
   bool pass = false;
-  std::string summary;  ///< one sentence when it did not pass
-  double share = 0;     ///< of the budget, used by the worst output
+  std::string summary;         ///< one sentence when it did not pass
+  double share = 0;            ///< of the budget, used by the worst output
+  bool too_much_work = false;  ///< every output is right, but something was computed twice
   Outcome outcome;
 };
 

@@ -18,23 +18,23 @@ struct Fate {
   std::vector<Outcome> outcomes;  // with finite noise: is it told apart?
 };
 
-bool ends_wrongly(const Verdict& v, const Case& c) {
-  return v.outcome.how != Outcome::done || !c.error.empty() || std::isinf(v.share);
+/// The right ending and a wrong output.
+bool wrong_output(const Verdict& v, const Case& c) {
+  return !v.pass && v.outcome.how == Outcome::done && c.error.empty() && !v.too_much_work;
 }
-
-bool only_too_much_work(const Verdict& v, const Case& c) { return !ends_wrongly(v, c) && v.share <= 1; }
 
 /// The mistake shows as it says: a wrong output, a wrong ending, too much work.
 bool shows_as_declared(const MistakeStrength& m, const Fate& fate, const std::vector<Case>& cases) {
-  size_t wrong_endings = 0, too_much_work = 0, wrong_outputs = 0;
+  size_t failed = 0, outputs = 0, work = 0, endings = 0;
   for (size_t i = 0; i < cases.size(); ++i) {
-    if (fate.verdicts[i].pass) continue;
-    const bool ending = ends_wrongly(fate.verdicts[i], cases[i]), work = only_too_much_work(fate.verdicts[i], cases[i]);
-    wrong_endings += ending, too_much_work += work, wrong_outputs += !ending && !work;
+    const Verdict& v = fate.verdicts[i];
+    failed += !v.pass, work += v.too_much_work, outputs += wrong_output(v, cases[i]);
+    endings +=
+        !v.pass && !v.too_much_work && (!wrong_output(v, cases[i]) || std::isinf(v.share));  // NaN counts as an ending
   }
-  if (m.shows == "output") return wrong_outputs > 0;
-  if (m.shows == "work") return too_much_work > 0 && wrong_endings + wrong_outputs == 0;
-  if (m.shows == "error") return wrong_endings > 0;
+  if (m.shows == "output") return outputs > 0;
+  if (m.shows == "work") return work > 0 && work == failed;
+  if (m.shows == "error") return endings > 0;
   return m.shows == "unstable";
 }
 
@@ -80,7 +80,7 @@ Strength strength(const Lesson& lesson) {
       const Verdict& v = fate.verdicts.back();
       if (v.pass) continue;
       ++m.rejected;
-      m.best_share = std::max(m.best_share, ends_wrongly(v, c) || only_too_much_work(v, c) ? HUGE_VAL : v.share);
+      m.best_share = std::max(m.best_share, wrong_output(v, c) ? v.share : HUGE_VAL);
     }
     if (m.rejected == 0) m.problems.push_back("no case rejects it");
     if (m.rejected && !shows_as_declared(m, fate, cases)) m.problems.push_back("it does not show as " + m.shows);

@@ -74,23 +74,36 @@ void add_splits(std::vector<Case>& cases, const Case& prompt, const Case* other,
 
 }  // namespace
 
+/// Rows through ops.linear when each token is fed once; nothing for a case without a cache.
+static std::optional<int64_t> rows_that_are_enough(const Case& c, const std::filesystem::path& weights) {
+  const std::string& run = c.input.run;
+  if (!c.error.empty()) return std::nullopt;
+  if (run == "attention") return 4 * c.input["x"].dim(0);  // q, k, v and o
+  if (run != "decoder_forward" && run != "generate") return std::nullopt;
+  const int64_t per_token = linear_rows_per_token(load_config(weights / c.input.model));
+  if (run == "decoder_forward") return per_token * c.input["tokens"].count();
+  return per_token *
+         (c.input["prompt"].count() + c.find("tokens")->value.count() - 1);  // the last token made is not fed
+}
+
 std::vector<Case> cases_of(const Lesson& lesson, Suite suite) {
-  std::vector<Case> all = load_cases(lesson.references), chosen, prompts;
-  for (Case& c : all) {
-    const bool is_prompt = c.input.run == "prompt";
-    const bool has_work = c.linear_rows.has_value();
-    if (is_prompt)
+  const std::filesystem::path weights = lesson.references.parent_path().parent_path();
+  const bool has_cache = lesson.has_cache();
+  std::vector<Case> chosen, prompts;
+  for (Case& c : load_cases(lesson.references)) {
+    if (has_cache) c.linear_rows = rows_that_are_enough(c, weights);
+    if (c.input.run == "prompt")
       prompts.push_back(std::move(c));
-    else if (suite == Suite::evaluate || has_work)
+    else if (suite == Suite::evaluate || c.linear_rows)
       chosen.push_back(std::move(c));
   }
   if (suite == Suite::evaluate) return chosen;
   std::vector<Case> cases;
   for (const Case& prompt : prompts) {
-    const Case* other = nullptr;  // another prompt of the same model, of another length where there is one
+    const Case* other = nullptr;  // another prompt of the same model, of another length
     for (const Case& p : prompts)
       if (&p != &prompt && p.input.model == prompt.input.model) other = &p;
-    add_splits(cases, prompt, other, lesson.references.parent_path().parent_path());
+    add_splits(cases, prompt, other, weights);
   }
   for (Case& c : chosen) cases.push_back(std::move(c));
   return cases;

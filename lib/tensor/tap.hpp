@@ -23,4 +23,13 @@ class TapLayer {
   TapLayer& operator=(const TapLayer&) = delete;
 };
 
+/// While it lives, nobody watches.
+class TapPause {
+ public:
+  TapPause();
+  ~TapPause();
+  TapPause(const TapPause&) = delete;
+  TapPause& operator=(const TapPause&) = delete;
+};
+
 }  // namespace rungs
