@@ -12,6 +12,7 @@
 
 namespace rungs {
 
+/// Tensors by their names.
 using NamedTensors = std::map<std::string, Tensor>;
 
 /// What the code under grade is given.

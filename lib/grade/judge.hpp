@@ -25,6 +25,7 @@ struct Compared {
   const Tensor* got;
 };
 
+/// Whether a case passed, and why not.
 struct Verdict {
   bool pass = false;
   std::string summary;         ///< one sentence when it did not pass

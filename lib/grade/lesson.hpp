@@ -14,6 +14,7 @@ struct KnownMistake {
   std::string shows;  ///< "output", "error", "work" or "unstable"
 };
 
+/// One lesson of the build.
 struct Lesson {
   std::string name;   ///< "06_causal_mask"
   std::string title;  ///< from the first line of lesson.hpp: "no token sees the future"

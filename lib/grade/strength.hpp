@@ -16,6 +16,7 @@ struct MistakeStrength {
   std::vector<std::string> problems;  ///< why the suite, or the mistake's declaration, is not good enough
 };
 
+/// What became of the solution and of every known mistake of a lesson.
 struct Strength {
   std::string lesson;
   size_t solution_passed = 0, cases = 0;

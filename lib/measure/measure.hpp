@@ -9,6 +9,7 @@ namespace rungs {
 /// Seconds on a clock that only goes forward.
 double now();
 
+/// How long something took.
 struct Timing {
   double seconds = 0;  ///< the median of the runs
   int runs = 0;

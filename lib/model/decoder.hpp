@@ -26,6 +26,7 @@ struct DecoderScratch {
   Tensor wanted;                           ///< (N, C)
 };
 
+/// The decoder with its weights and its scratch memory, on the device of the ops that it was given.
 class Decoder final : public Model {
  public:
   Decoder(Ops& ops, const std::filesystem::path& directory, int64_t max_rows);

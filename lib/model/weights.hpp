@@ -15,6 +15,7 @@ struct LinearWeights {
   Tensor bias;    ///< (out)
 };
 
+/// y = (x - mean) / √(variance + epsilon) · weight + bias
 struct NormWeights {
   Tensor weight, bias;  ///< (C)
 };
@@ -25,6 +26,7 @@ struct AttentionWeights {
   LinearWeights o;        ///< (C, D), (C)
 };
 
+/// One layer: attention, then the feed-forward, each behind a norm of its own.
 struct LayerWeights {
   NormWeights attention_norm;
   AttentionWeights attention;
@@ -33,6 +35,7 @@ struct LayerWeights {
   LinearWeights down;  ///< (C, F), (C)
 };
 
+/// The whole model, as config.json and model.safetensors describe it.
 struct DecoderWeights {
   Tensor token_embedding;     ///< (V, C)
   Tensor position_embedding;  ///< (context, C)

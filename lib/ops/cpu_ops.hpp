@@ -7,6 +7,7 @@
 
 namespace rungs {
 
+/// Every operation on this machine, with several threads where there is enough work.
 class CpuOps : public Ops {
  public:
   Tensor allocate(const Shape& shape, DType dtype = DType::f32) override;

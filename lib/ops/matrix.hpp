@@ -7,11 +7,16 @@
 
 namespace rungs {
 
+/// Row-major, like every tensor.
 using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+/// A bias, or one row.
 using RowVector = Eigen::RowVectorXf;
 
+/// The tensor seen as rows() by cols().
 inline Eigen::Map<Matrix> matrix(Tensor& t) { return {t.data(), t.rows(), t.cols()}; }
+/// The tensor seen as rows() by cols().
 inline Eigen::Map<const Matrix> matrix(const Tensor& t) { return {t.data(), t.rows(), t.cols()}; }
+/// All elements in a row.
 inline Eigen::Map<const RowVector> row_vector(const Tensor& t) { return {t.data(), t.count()}; }
 
 }  // namespace rungs

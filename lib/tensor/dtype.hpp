@@ -43,6 +43,7 @@ constexpr std::string_view name_of(DType type) {
   return names[size_t(type)];
 }
 
+/// The DType of a C++ type.
 template <class T>
 inline constexpr DType dtype_of = DType::f32;
 template <>

@@ -11,6 +11,7 @@
 #include "tensor/dtype.hpp"
 #include "tensor/error.hpp"
 
+/// The library that every lesson stands on. It knows no lesson.
 namespace rungs {
 
 /// Up to four dimensions, outermost first. The element count is checked for overflow when a shape is made.

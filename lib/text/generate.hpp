@@ -11,6 +11,7 @@
 
 namespace rungs {
 
+/// How a text is continued, and when it ends.
 struct GenerateOptions {
   SampleOptions sampling = {};
   uint64_t seed = 0;         ///< sequence i draws with seed + i, so that each can be repeated alone

@@ -7,6 +7,7 @@
 
 namespace rungs {
 
+/// A person may be looking at this stream.
 bool is_terminal(std::FILE* stream);
 
 /// Colours belong on this stream: it is a terminal, and NO_COLOR is not set (no-color.org).
