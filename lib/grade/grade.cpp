@@ -64,7 +64,8 @@ std::string tell_diagnosis(const Diagnosis& d, const Lesson& lesson) {
   return text;
 }
 
-std::string tell(const Grade& g, const Lesson& lesson, Runner& mine, Runner& fresh) {
+/// The story of one failing case; fills in the diagnosis.
+std::string tell(Grade& g, const Lesson& lesson, Runner& mine, Runner& fresh) {
   const size_t at = case_to_tell(g);
   const Verdict& v = g.verdicts[at];
   const Case& c = g.cases[at];
@@ -75,14 +76,18 @@ std::string tell(const Grade& g, const Lesson& lesson, Runner& mine, Runner& fre
   }
   text += wrapped(sentence(v.summary), 76, "  ") + "\n" + describe(v, c);
 
-  std::vector<const Case*> failing{&c}, passing;
-  for (size_t i = 0; i < g.cases.size(); ++i) {
-    if (g.verdicts[i].pass)
-      passing.push_back(&g.cases[i]);
-    else if (i != at && g.verdicts[i].outcome.how != Outcome::not_written)
-      failing.push_back(&g.cases[i]);
+  const auto died = [&](const Verdict& verdict) { return verdict.outcome.how == Outcome::died; };
+  if (std::none_of(g.verdicts.begin(), g.verdicts.end(), died)) {  // a crash, or an endless loop, is no known mistake
+    std::vector<const Case*> failing{&c}, passing;
+    for (size_t i = 0; i < g.cases.size(); ++i) {
+      if (g.verdicts[i].pass)
+        passing.push_back(&g.cases[i]);
+      else if (i != at && g.verdicts[i].outcome.how != Outcome::not_written)
+        failing.push_back(&g.cases[i]);
+    }
+    g.diagnosis = diagnose(lesson, mine, failing, passing);
+    text += tell_diagnosis(g.diagnosis, lesson);
   }
-  text += tell_diagnosis(diagnose(lesson, mine, failing, passing), lesson);
   if (judge(fresh.run(c.input), c).pass)
     text +=
         "  Alone, this case passes: something is kept from one case to the next, in a static or a global variable.\n";
@@ -91,22 +96,20 @@ std::string tell(const Grade& g, const Lesson& lesson, Runner& mine, Runner& fre
 
 }  // namespace
 
-Grade grade(const Lesson& lesson, Suite suite, Whose whose) {
-  const bool mine = whose == Whose::mine;
+Candidate mine(const Lesson& lesson) { return {lesson.mine_runner, "mine", "work/" + lesson.name + ".cpp"}; }
+Candidate solution(const Lesson& lesson) { return {lesson.solution_runner, "solution", "the solution"}; }
+
+Grade grade(const Lesson& lesson, Suite suite, const Candidate& candidate) {
   Grade g;
-  g.lesson = lesson.name, g.suite = name_of(suite);
-  g.graded = mine ? "work/" + lesson.name + ".cpp" : "the solution";
+  g.lesson = lesson.name, g.suite = name_of(suite), g.graded = candidate.called;
   g.cases = cases_of(lesson, suite);
-  const auto runner = [&] {
-    return Runner(mine ? lesson.mine_runner : lesson.solution_runner, mine ? "mine" : "solution");
-  };
-  Runner under_grade = runner();
+  Runner under_grade(candidate.program, candidate.implementation);
   for (const Case& c : g.cases) {
     g.verdicts.push_back(judge(under_grade.run(c.input), c));
     g.passed += g.verdicts.back().pass;
   }
   g.printed = under_grade.printed();
-  Runner fresh = runner();
+  Runner fresh(candidate.program, candidate.implementation);
   if (!g.all_passed() && !g.cases.empty()) g.story = tell(g, lesson, under_grade, fresh);
   return g;
 }

@@ -10,23 +10,35 @@
 
 namespace rungs {
 
+/// What came of one suite of one lesson.
 struct Grade {
   std::string lesson, suite;
   std::string graded;  ///< "work/06_causal_mask.cpp" or "the solution"
   std::vector<Case> cases;
   std::vector<Verdict> verdicts;  ///< one for each case
   size_t passed = 0;
-  std::string story;  ///< of one failing case: what is wrong, where it begins, which mistake it is; "" when all passed
+  Diagnosis diagnosis;  ///< of the failing cases
+  std::string story;    ///< of one failing case: what is wrong, where it begins, which mistake it is; "" when all passed
   std::string printed;  ///< what the code under grade printed, its end
 
   bool all_passed() const { return passed == cases.size() && !cases.empty(); }
 };
 
 /// Whose code is graded.
-enum class Whose { mine, solution };
+struct Candidate {
+  std::filesystem::path program;  ///< of runner processes
+  std::string implementation;     ///< the one of those in it
+  std::string called;             ///< "work/06_causal_mask.cpp"
+};
 
-/// Runs every case of a suite; diagnoses when something failed.
-Grade grade(const Lesson& lesson, Suite suite, Whose whose);
+/// The learner's file, which must exist and be built.
+Candidate mine(const Lesson& lesson);
+/// The reference solution.
+Candidate solution(const Lesson& lesson);
+
+/// Runs every case of a suite; diagnoses when something failed. `lesson` must outlive the grade, which points to its
+/// known mistakes.
+Grade grade(const Lesson& lesson, Suite suite, const Candidate& candidate);
 
 /// "Pass rate: 100.00% (10/10)"
 std::string pass_rate(size_t passed, size_t total);

@@ -1,9 +1,14 @@
 // The process that holds the code under grade. Cases come in on one pipe, tensors go out on another. With --case DIR it
 // runs one case in this very process and prints the comparison, for a debugger.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "grade/implementation.hpp"
 #include "grade/judge.hpp"
@@ -38,6 +43,8 @@ static Message run_case(const Implementation& implementation, const CaseInput& i
     last.number = recording.linear_rows;
   } catch (const NotWritten& e) {
     last.kind = Message::not_written, last.text = e.what();
+  } catch (const std::bad_alloc&) {
+    last.kind = Message::threw, last.text = "std::bad_alloc, there is no more memory for it";
   } catch (const std::exception& e) {
     last.kind = Message::threw, last.text = e.what();
   } catch (...) {
@@ -46,7 +53,18 @@ static Message run_case(const Implementation& implementation, const CaseInput& i
   return last;
 }
 
+static int from_grader, to_grader;
+
+/// A child of the code under grade must not take the cases that are meant for its parent, nor answer them.
+static void keep_pipes_from_children() {
+  for (const int fd : {from_grader, to_grader}) fcntl(fd, F_SETFD, FD_CLOEXEC);
+  pthread_atfork(nullptr, nullptr, [] { close(from_grader), close(to_grader); });
+}
+
 static int serve(const Implementation& implementation, int from, int to) {
+  from_grader = from, to_grader = to;
+  keep_pipes_from_children();
+  signal(SIGPIPE, SIG_IGN);
   CaseInput in;
   for (Message m; receive(from, m) == Received::message;) {
     if (m.kind == Message::input) {
@@ -56,7 +74,7 @@ static int serve(const Implementation& implementation, int from, int to) {
     const size_t split = m.text.find('\n');
     in.name = m.name, in.run = m.text.substr(0, split), in.model = m.text.substr(split + 1);
     set_fresh_memory(m.number ? FreshMemory::noise : FreshMemory::nan);
-    if (!send(to, run_case(implementation, in, to))) return 0;
+    if (!send(to, run_case(implementation, in, to))) return lost_the_grader;
     in = {};
   }
   return 0;

@@ -4,8 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstring>
+#include <cerrno>
 
 namespace rungs {
 
@@ -15,6 +14,7 @@ using Clock = std::chrono::steady_clock;
 
 /// The fixed part of a message; name, text and tensor data follow.
 struct Header {
+  uint32_t mark;  // what does not begin with it is no message
   char kind;
   uint8_t dtype, rank, has_tensor;
   uint32_t name_bytes, text_bytes;
@@ -22,36 +22,56 @@ struct Header {
   int64_t dims[Shape::max_rank];
 };
 
+constexpr uint32_t mark = 0x52554e47;
 constexpr uint32_t most_text = 1 << 16;
 constexpr int64_t most_elements = int64_t(1) << 26;
 
-bool write_all(int fd, const void* data, size_t bytes) {
+/// False when the deadline passes first.
+bool wait_for(pollfd* fds, nfds_t count, const Deadline& until) {
+  for (;;) {
+    const auto left = until ? std::chrono::ceil<std::chrono::milliseconds>(*until - Clock::now()).count() : -1;
+    const int ready = poll(fds, count, until ? int(std::max<int64_t>(0, left)) : -1);
+    if (ready >= 0) return ready > 0;
+    if (errno != EINTR) return false;
+  }
+}
+
+bool write_all(int fd, const void* data, size_t bytes, const Deadline& until) {
   for (const char* at = static_cast<const char*>(data); bytes > 0;) {
+    pollfd writable{fd, POLLOUT, 0};
+    if (until && !wait_for(&writable, 1, until)) return false;
     const ssize_t n = ::write(fd, at, bytes);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (n <= 0) return false;
     at += n, bytes -= size_t(n);
   }
   return true;
 }
 
-Received read_all(int fd, void* data, size_t bytes, std::optional<Clock::time_point> until) {
-  for (char* at = static_cast<char*>(data); bytes > 0;) {
-    if (until) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*until - Clock::now()).count();
-      pollfd ready{fd, POLLIN, 0};
-      if (poll(&ready, 1, int(std::max<int64_t>(0, left))) == 0) return Received::too_late;
+/// Bytes from one end of a pipe, until a deadline, as long as the process that writes is alive.
+struct Source {
+  int fd, pidfd;
+  Deadline until;
+
+  Received read_all(void* data, size_t bytes) const {
+    for (char* at = static_cast<char*>(data); bytes > 0;) {
+      pollfd ready[] = {{fd, POLLIN, 0}, {pidfd, POLLIN, 0}};
+      if (!wait_for(ready, pidfd < 0 ? 1 : 2, until)) return Received::too_late;
+      if (!ready[0].revents) return Received::end;
+      const ssize_t n = ::read(fd, at, bytes);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return Received::end;
+      at += n, bytes -= size_t(n);
     }
-    const ssize_t n = ::read(fd, at, bytes);
-    if (n <= 0) return Received::end;
-    at += n, bytes -= size_t(n);
+    return Received::message;
   }
-  return Received::message;
-}
+};
 
 }  // namespace
 
-bool send(int fd, const Message& m) {
+bool send(int fd, const Message& m, Deadline until) {
   Header h{};
+  h.mark = mark;
   h.kind = m.kind;
   h.name_bytes = uint32_t(std::min<size_t>(m.name.size(), most_text));
   h.text_bytes = uint32_t(std::min<size_t>(m.text.size(), most_text));
@@ -60,24 +80,24 @@ bool send(int fd, const Message& m) {
   h.dtype = uint8_t(m.tensor.dtype());
   h.rank = uint8_t(m.tensor.shape().rank());
   for (int d = 0; d < h.rank; ++d) h.dims[d] = m.tensor.dim(d);
-  return write_all(fd, &h, sizeof h) && write_all(fd, m.name.data(), h.name_bytes) &&
-         write_all(fd, m.text.data(), h.text_bytes) && write_all(fd, m.tensor.raw(), m.tensor.bytes());
+  return write_all(fd, &h, sizeof h, until) && write_all(fd, m.name.data(), h.name_bytes, until) &&
+         write_all(fd, m.text.data(), h.text_bytes, until) && write_all(fd, m.tensor.raw(), m.tensor.bytes(), until);
 }
 
-Received receive(int fd, Message& m, int milliseconds) {
-  std::optional<Clock::time_point> until;
-  if (milliseconds >= 0) until = Clock::now() + std::chrono::milliseconds(milliseconds);
+Received receive(int fd, Message& m, Deadline until, int pidfd) {
+  const Source from{fd, pidfd, until};
   Header h{};
-  if (const Received r = read_all(fd, &h, sizeof h, until); r != Received::message) return r;
-  if (h.name_bytes > most_text || h.text_bytes > most_text || h.rank > Shape::max_rank || h.dtype > uint8_t(DType::i64))
+  if (const Received r = from.read_all(&h, sizeof h); r != Received::message) return r;
+  if (h.mark != mark || h.name_bytes > most_text || h.text_bytes > most_text || h.rank > Shape::max_rank ||
+      h.dtype > uint8_t(DType::i64))
     return Received::broken;
   m = {};
   m.kind = Message::Kind(h.kind);
   m.number = h.number;
   m.name.resize(h.name_bytes);
   m.text.resize(h.text_bytes);
-  if (const Received r = read_all(fd, m.name.data(), m.name.size(), until); r != Received::message) return r;
-  if (const Received r = read_all(fd, m.text.data(), m.text.size(), until); r != Received::message) return r;
+  if (const Received r = from.read_all(m.name.data(), m.name.size()); r != Received::message) return r;
+  if (const Received r = from.read_all(m.text.data(), m.text.size()); r != Received::message) return r;
   if (!h.has_tensor) return Received::message;
   try {
     const Shape shape(std::span<const int64_t>(h.dims, h.rank));
@@ -86,7 +106,7 @@ Received receive(int fd, Message& m, int milliseconds) {
   } catch (const Error&) {
     return Received::broken;
   }
-  return read_all(fd, m.tensor.raw(), m.tensor.bytes(), until);
+  return from.read_all(m.tensor.raw(), m.tensor.bytes());
 }
 
 }  // namespace rungs

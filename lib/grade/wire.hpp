@@ -1,6 +1,7 @@
 /// What the grader and the runner process say to each other over two pipes.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -25,12 +26,20 @@ struct Message {
   Tensor tensor;
 };
 
-/// False when the other side is gone.
-bool send(int fd, const Message& message);
+/// With this status a runner ends that can no longer write to the grader.
+inline constexpr int lost_the_grader = 97;
 
+/// When to stop waiting; never, when there is none.
+using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+
+/// False when the other side is gone, or did not read in time. With a deadline `fd` must not block.
+bool send(int fd, const Message& message, Deadline until = {});
+
+/// How waiting for a message ended: the other side closed its end, was too slow, or sent what is no message.
 enum class Received { message, end, too_late, broken };
 
-/// Waits for a message for up to `milliseconds` (forever when negative).
-Received receive(int fd, Message& message, int milliseconds = -1);
+/// Waits for a message. It is the end, too, when the process behind `pidfd` is gone and nothing is left to read:
+/// a child of it may still hold the pipe.
+Received receive(int fd, Message& message, Deadline until = {}, int pidfd = -1);
 
 }  // namespace rungs

@@ -199,10 +199,10 @@ int check_lesson(const std::string& word) {
     fmt::print("\n{} does not compile; the first error above is the one to look at.\n", short_path(lesson.mine));
     return 1;
   }
-  Grade last = grade(lesson, Suite::evaluate, Whose::mine);
+  Grade last = grade(lesson, Suite::evaluate, mine(lesson));
   fmt::print("{}", screen(last, in_colour()));
   if (last.all_passed() && lesson.has_cache()) {
-    last = grade(lesson, Suite::kv_evaluate, Whose::mine);
+    last = grade(lesson, Suite::kv_evaluate, mine(lesson));
     fmt::print("\n{}", screen(last, in_colour()));
   }
   note_progress(lesson, last.all_passed());
@@ -299,12 +299,12 @@ int grade_lessons(const GradeOptions& options) {
   json list = json::array();
   size_t passed = 0, total = 0;
   for (const Lesson& lesson : lessons) {
-    const bool mine = fs::exists(lesson.mine);
-    const bool built = mine ? build({lesson.name + "_mine", lesson.name + "_mistakes"}).ok
+    const bool written = fs::exists(lesson.mine);
+    const bool built = written ? build({lesson.name + "_mine", lesson.name + "_mistakes"}).ok
                             : (must_build({lesson.name + "_solution", lesson.name + "_mistakes"}), true);
     bool all_passed = true;
     for (const Suite suite : suites_of(lesson, options.suite)) {
-      const Grade g = built ? grade(lesson, suite, mine ? Whose::mine : Whose::solution) : not_compiled(lesson, suite);
+      const Grade g = built ? grade(lesson, suite, written ? mine(lesson) : solution(lesson)) : not_compiled(lesson, suite);
       passed += g.passed, total += g.cases.size();
       all_passed = all_passed && g.all_passed();
       list.push_back(to_json(g));
@@ -312,7 +312,7 @@ int grade_lessons(const GradeOptions& options) {
       fmt::print("{:<18}{:<13}{:<28}{}\n", g.lesson, g.suite, g.graded, pass_rate(g.passed, g.cases.size()));
       if (!g.story.empty()) fmt::print("\n{}\n", g.story);
     }
-    if (mine && options.suite.empty()) note_progress(lesson, all_passed);
+    if (written && options.suite.empty()) note_progress(lesson, all_passed);
   }
   if (total == 0)
     throw UsageError(fmt::format("no case was executed: no lesson named has the suite {}", options.suite));
