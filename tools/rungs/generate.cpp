@@ -58,6 +58,11 @@ std::string shown(const Vocabulary& vocabulary, std::span<const int32_t> ids) {
   return ordered_json(text).dump();
 }
 
+/// A prompt stands in bold before its continuation, where there is colour.
+std::string emphasised(const std::string& text) {
+  return wants_colour(stdout) && !text.empty() ? "\033[1m" + text + "\033[0m" : text;
+}
+
 /// Follows the steps and prints what was asked for: a trace, or the text as it comes.
 struct Watcher {
   const GenerateCommand& command;
@@ -82,6 +87,7 @@ struct Watcher {
       fmt::print("{}step {:>3}  previous {:>4}  current {:>4}  fed {}  text {}\n", sequence, step.number, step.previous,
                  step.current, ordered_json(step.fed).dump(), shown(vocabulary, step.fed));
     } else if (streams()) {
+      if (step.number == 0) fmt::print("{}", emphasised(command.prompt));
       const std::string_view text = vocabulary.text_of(step.token);
       // Nothing stands before the first text, so the space that encode puts in front is dropped there.
       const bool drops = begins && command.prompt.empty() && text.starts_with(' ');
@@ -92,11 +98,6 @@ struct Watcher {
   }
   bool streams() const { return prompts == 1 && !command.json && !command.trace; }
 };
-
-/// A prompt stands in bold before its continuation, where there is colour.
-std::string emphasised(const std::string& text) {
-  return wants_colour(stdout) && !text.empty() ? "\033[1m" + text + "\033[0m" : text;
-}
 
 }  // namespace
 
@@ -122,7 +123,6 @@ int generate_text(const GenerateCommand& command) {
   const bool quiet = prompts.size() > 1 && !command.trace;
   Watcher watcher{command, vocabulary, prompts.size(),
                   Progress("generating", quiet ? int64_t(prompts.size()) * options.max_tokens : 0)};
-  if (watcher.streams()) fmt::print("{}", emphasised(command.prompt));
   const double start = now();
   const auto drawn = generate(*model, tokens, options, std::ref(watcher));
   const double seconds = now() - start;

@@ -1,0 +1,137 @@
+#include <nlohmann/json.hpp>
+
+#include "cli.hpp"
+
+using namespace rungs;
+using namespace rungs::test;
+using nlohmann::json;
+
+TEST_SUITE_BEGIN("cli");
+
+namespace {
+
+struct Files {
+  TinyModel model;
+  Folder folder;
+  std::string generate = "generate --model " + model.path.string() + " ";
+  std::string file(const std::string& name) const { return folder / name; }
+};
+
+}  // namespace
+
+TEST_CASE("generate prints the prompt and its continuation, with and without the cache") {
+  const Files f;
+  const Outcome run = run_rungs(f.generate + "--prompt 'the cat sat' --max-tokens 12");
+  CHECK(run.status == 0);
+  CHECK(run.err == "");
+  CHECK(run.out == golden("generate", run.out));
+  CHECK(run_rungs(f.generate + "--prompt 'the cat sat' --max-tokens 12 --no-cache").out == run.out);
+  CHECK(run_rungs(f.generate + "--prompt 'the cat sat' --max-tokens 12", "NO_COLOR=1").out == run.out);
+  CHECK(run.out.find('\033') == std::string::npos);  // a pipe gets no colour
+}
+
+TEST_CASE("a seed decides what is drawn") {
+  const Files f;
+  const std::string draws = f.generate + "--prompt 'the cat' --max-tokens 16 --temperature 1 --top-k 20 --top-p 0.95 ";
+  const std::string zero = run_rungs(draws).out;
+  CHECK(zero == golden("generate_sampled", zero));
+  CHECK(run_rungs(draws + "--seed 0").out == zero);
+  CHECK(run_rungs(draws + "--no-cache").out == zero);
+  CHECK(run_rungs(draws + "--seed 1").out != zero);
+}
+
+TEST_CASE("without a prompt the model begins by itself") {
+  const Files f;
+  const Outcome run = run_rungs(f.generate + "--max-tokens 4");
+  CHECK(run.status == 0);
+  CHECK(run.out == golden("generate_alone", run.out));
+}
+
+TEST_CASE("a trace shows positions, tokens and text of every step") {
+  const Files f;
+  for (const std::string cache : {"", "--no-cache"}) {
+    const Outcome run = run_rungs(f.generate + "--prompt 'the cat' --max-tokens 4 --trace " + cache);
+    CHECK(run.status == 0);
+    CHECK(run.out == golden(cache.empty() ? "trace" : "trace_no_cache", run.out));
+  }
+}
+
+TEST_CASE("every line of a prompts file is continued as it would be alone") {
+  const Files f;
+  write_file(f.folder / "prompts", "the cat\na\r\non the mat");
+  const Outcome run = run_rungs(f.generate + "--prompts-file " + f.file("prompts") + " --max-tokens 6");
+  CHECK(run.status == 0);
+  std::string alone;
+  for (const std::string prompt : {"the cat", "a", "on the mat"})
+    alone += (alone.empty() ? "" : "\n") + run_rungs(f.generate + "--max-tokens 6 --prompt '" + prompt + "'").out;
+  CHECK(run.out == alone);
+}
+
+TEST_CASE("--json holds what a script needs") {
+  const Files f;
+  write_file(f.folder / "prompts", "the cat\na\n");
+  const Outcome run = run_rungs(f.generate + "--json --trace --max-tokens 5 --prompts-file " + f.file("prompts"));
+  CHECK(run.status == 0);
+  const json out = json::parse(run.out);
+  CHECK(out["sequences"].size() == 2);
+  CHECK(out["sequences"][0]["prompt"] == "the cat");
+  CHECK(out["sequences"][0]["prompt_tokens"] == json({0, 24, 25}));
+  CHECK(out["sequences"][1]["text"].get<std::string>().starts_with("a"));
+  for (const json& sequence : out["sequences"]) {
+    const std::string finish = sequence["finish"];
+    CHECK((finish == "stop" || sequence["tokens"].size() == 5));
+  }
+  CHECK(out["steps"][0]["fed"] == json({0, 24, 25}));
+  CHECK(out["steps"][0]["current"] == 3);
+}
+
+TEST_CASE("what a user gives wrongly is refused with status 2") {
+  const Files f;
+  const auto fails = [&](const std::string& arguments, const std::string& sentence) {
+    check_fails(f.generate + arguments, 2, sentence);
+  };
+  fails("--prompt 'the Z'", "byte 0x5A at offset 4 of the text has no token");
+  fails("--prompt 'aaaaaaaaaaaaaaaaaaaaaaaaa'", "the prompt has 27 tokens, more than the model's context of 24");
+  fails(
+      "--prompt 'the cat' --max-tokens 22",
+      "the prompt has 3 tokens and 22 more are wanted, which is past the end of the model's context of 24; ask for at "
+      "most 21");
+  fails("--max-tokens 0", "max-tokens: wanted at least 1, found 0");
+  fails("--temperature -1", "temperature: wanted a number of at least 0, found -1");
+  fails("--top-p 0", "top-p: wanted a number above 0 and at most 1, found 0");
+  fails("--top-p 1.01", "top-p: wanted a number above 0 and at most 1, found 1.01");
+  fails("--top-k -2", "top-k: wanted at least 0, found -2");
+}
+
+TEST_CASE("a bad file is refused with status 3, naming it") {
+  const Files f;
+  const std::string prompts = f.file("prompts"), with_file = f.generate + "--max-tokens 4 --prompts-file " + prompts;
+  check_fails(with_file, 3, prompts + ": cannot be opened: No such file or directory");
+  const auto fails = [&](const std::string& content, const std::string& sentence) {
+    write_file(prompts, content);
+    check_fails(with_file, 3, prompts + ": " + sentence);
+  };
+  fails("", "wanted one prompt a line, found an empty file");
+  fails("the cat\n\na\n", "line 2: wanted a prompt, found an empty line");
+  fails("the cat\ncaf\xc3\xa9\n", "line 2: byte 0xC3 at offset 3 of the text has no token");
+
+  const std::string vocabulary = f.model.folder / "vocabulary.json";
+  write_file(vocabulary, R"({"tokens": ["a", "b"], "bos_token_id": 0, "eos_token_id": 1})");
+  check_fails(f.generate, 3, vocabulary + ": tokens: wanted 30 (vocab_size of config.json), found 2");
+  std::filesystem::remove(vocabulary);
+  check_fails(f.generate, 3, vocabulary + ": cannot be opened: No such file or directory");
+  std::filesystem::resize_file(f.model.folder / "model.safetensors", 5000);
+  CHECK(run_rungs(f.generate).status == 3);
+  check_fails("generate --model " + f.file("none"), 3,
+              f.file("none/config.json") + ": cannot be opened: No such file or directory");
+}
+
+TEST_CASE("broken weights are named by the first tap that is not finite, with status 1") {
+  const Files f;
+  f.model.break_weight("layers.0.feed_forward.up.bias");
+  check_fails(
+      f.generate + "--json --max-tokens 4", 1,
+      "layers.0.up is the first tensor that is not finite: the weights in " + f.model.path.string() + " are broken");
+}
+
+TEST_SUITE_END();

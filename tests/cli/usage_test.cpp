@@ -1,0 +1,58 @@
+#include <algorithm>
+
+#include "cli.hpp"
+#include "suggest.hpp"
+
+using namespace rungs;
+using namespace rungs::test;
+
+TEST_SUITE_BEGIN("cli");
+
+TEST_CASE("closest finds what was probably meant, and nothing when nothing is near") {
+  const std::vector<std::string> names = {"list", "run", "start", "check", "reset", "grade", "generate", "bench"};
+  CHECK(closest("chekc", names) == "check");
+  CHECK(closest("strat", names) == "start");
+  CHECK(closest("gen", names) == "generate");
+  CHECK(closest("benhc", names) == "bench");
+  CHECK(closest("lits", names) == "list");
+  CHECK(closest("run", names) == "run");
+  CHECK(closest("frobnicate", names) == "");
+  CHECK(closest("xyz", names) == "");
+  CHECK(closest("", names) == "");
+  CHECK(closest("list", {}) == "");
+}
+
+TEST_CASE("rungs alone prints its help") {
+  const Outcome alone = run_rungs("");
+  CHECK(alone.status == 0);
+  CHECK(alone.err == "");
+  CHECK(alone.out == golden("help", alone.out));
+  const Outcome help = run_rungs("--help");
+  CHECK(help.status == 0);
+  CHECK(help.out == alone.out);
+}
+
+TEST_CASE("each command explains itself") {
+  for (const std::string command : {"generate", "logits", "bench cache", "grade"}) {
+    const Outcome help = run_rungs(command + " --help");
+    CHECK(help.status == 0);
+    std::string name = "help_" + command;
+    std::replace(name.begin(), name.end(), ' ', '_');
+    CHECK(help.out == golden(name, help.out));
+  }
+}
+
+TEST_CASE("wrong usage ends with status 2 and one sentence") {
+  check_fails("genrate", 2, "rungs has no command \"genrate\"; did you mean generate?");
+  check_fails("frobnicate", 2, "rungs has no command \"frobnicate\"");
+  check_fails("bench cahce", 2, "rungs bench has no command \"cahce\"; did you mean cache?");
+  check_fails("bench", 2, "rungs bench needs a command: cache");
+  check_fails("generate --promt x", 2, "rungs generate has no option --promt; did you mean --prompt?");
+  check_fails("generate --temperature=warm", 2, "Could not convert: --temperature = warm");
+  check_fails("generate --prompt x --prompts-file y", 2, "--prompt excludes --prompts-file");
+  check_fails("logits --out x.npy", 2, "--tokens is required");
+  check_fails("logits --tokens x.npy --out y.npy --chunk 2 --no-cache", 2, "--chunk excludes --no-cache");
+  check_fails("check", 2, "LESSON is required");
+}
+
+TEST_SUITE_END();
