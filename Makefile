@@ -47,14 +47,14 @@ check-format:  ## Say where the layout differs from clang-format 14
 	@$(CLANG_FORMAT) --dry-run -Werror $(SOURCES)
 
 lint: build/release/build.ninja  ## Run the few checks of .clang-tidy over the library
-	@clang-tidy-14 -p build/release --quiet $(wildcard lib/*/*.cpp)
+	@echo $(wildcard lib/*/*.cpp) | xargs -n 4 -P $(JOBS) clang-tidy-14 -p build/release --quiet 2>/dev/null
 
 clean:  ## Remove everything that was built; work/ stays
 	@rm -rf build
 
 build/%/build.ninja: cmake/dependencies.txt CMakePresets.json
 	@tools/setup.sh needed optional
-	@tools/quietly.sh build/configure.log cmake --preset $*
+	@tools/quietly.sh build/configure.log cmake --preset $* $(CONFIGURE)
 	@touch $@
 
 .PRECIOUS: build/%/build.ninja

@@ -37,7 +37,7 @@ std::string_view safetensors_name(DType dtype) {
 /// Parses the header. JSON lets a name stand twice and keeps the last; a checkpoint must not.
 json parse_header(std::string_view text, const std::string& file) {
   std::vector<std::string> top_level;
-  const json header = parse_json(text, file + ": header", [&](int depth, const std::string& key) {
+  json header = parse_json(text, file + ": header", [&](int depth, const std::string& key) {
     if (depth == 1) top_level.push_back(key);
   });
   if (!header.is_object())
@@ -66,7 +66,9 @@ SafeTensors::SafeTensors(const std::filesystem::path& path) : path_(path), file_
   const std::span<const std::byte> data = bytes.subspan(sizeof header_bytes + header_bytes);
 
   std::vector<Place> places;
-  for (const auto& [name, entry] : header.items()) {
+  for (const auto& item : header.items()) {
+    const std::string& name = item.key();
+    const json& entry = item.value();
     if (name == "__metadata__") continue;
     const auto fail = [&](const std::string& what) { throw FileError(fmt::format("{}: {}: {}", file, name, what)); };
     if (!entry.is_object() || !entry.contains("dtype") || !entry.contains("shape") || !entry.contains("data_offsets"))
