@@ -38,7 +38,7 @@ bench: build  ## Measure: the cache, decoding, prefill
 	@./rungs bench cache --lengths 10,50,100,500,1000
 
 measure-build:  ## Time a clean build, and the way from saving a learner's file to its verdict
-	@tools/measure_build.sh
+	@tools/measure_build.sh $(JOBS)
 
 format:  ## Lay out the sources with clang-format 14
 	@$(CLANG_FORMAT) -i $(SOURCES)
