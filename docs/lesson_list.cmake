@@ -1,0 +1,48 @@
+# From lessons.txt: the page "Walkthrough" with every lesson in order, and the map of which builds on which.
+# Included by make_site.cmake, which sets SOURCE, BUILD and made.
+file(STRINGS ${BUILD}/lessons.txt lines)
+set(LESSON_LIST "")
+set(nodes "")
+set(arrows "")
+foreach(line IN LISTS lines)
+  separate_arguments(builds_on UNIX_COMMAND "${line}")
+  list(POP_FRONT builds_on lesson)
+  set(page ${SOURCE}/lessons/${lesson}/walkthrough.md)
+  set(stand_in ${made}/${lesson}_stand_in.md)
+  file(REMOVE ${stand_in})
+  if(NOT EXISTS ${page})
+    message(NOTICE "${page} is missing: every lesson has its page.")
+    set(page ${stand_in})
+    file(WRITE ${page} "# Lesson 0: ${lesson} {#lesson_${lesson}}\n\n**Goal.** None.\n\n")
+  endif()
+
+  # The list shows each title with the goal that its page begins with, up to the first empty line.
+  file(READ ${page} text)
+  if(NOT text MATCHES "^# Lesson ([0-9]+): ([^\n{]+) {#lesson_${lesson}}\n\n\\*\\*Goal\\.\\*\\*[ \n]+")
+    message(FATAL_ERROR "${page} must begin with:\n# Lesson N: its title {#lesson_${lesson}}\n\n**Goal.** two sentences")
+  endif()
+  set(number ${CMAKE_MATCH_1})
+  set(title ${CMAKE_MATCH_2})
+  string(LENGTH "${CMAKE_MATCH_0}" start)
+  string(SUBSTRING "${text}" ${start} -1 goal)
+  string(FIND "${goal}" "\n\n" end)
+  string(SUBSTRING "${goal}" 0 ${end} goal)
+  string(REPLACE "\n" " " goal "${goal}")
+  string(APPEND LESSON_LIST "- \\subpage lesson_${lesson} <br>\n  ${goal}\n")
+
+  # "05_attention" is drawn as "5 attention"; the title shows when the mouse rests on it.
+  string(REGEX REPLACE "^0*([0-9]+)_" "\\1  " label "${lesson}")
+  string(REPLACE "_" " " label "${label}")
+  string(APPEND nodes "  \"${lesson}\" [label=\"${label}\", tooltip=\"${title}\", URL=\"\\ref lesson_${lesson}\"]\n")
+  foreach(below IN LISTS builds_on)
+    string(APPEND arrows "  \"${below}\" -> \"${lesson}\"\n")
+  endforeach()
+endforeach()
+
+configure_file(${SOURCE}/docs/walkthrough.md.in ${made}/walkthrough.md @ONLY)
+file(WRITE ${made}/lessons.dot "digraph lessons {
+  bgcolor=\"transparent\"; rankdir=LR; nodesep=0.25; ranksep=0.35
+  node [shape=box, style=\"rounded,filled\", color=\"#888888\", fillcolor=\"#cfe2ff\", fontcolor=\"#222222\", fontname=\"Helvetica\", fontsize=12, margin=\"0.14,0.08\"]
+  edge [color=\"#888888\", arrowsize=0.7]
+${nodes}${arrows}}
+")
