@@ -183,7 +183,7 @@ Strings without_blank(Strings lines) {
   return lines;
 }
 
-/// Whether lines that stay between two changes say too little to be kept apart from them.
+/// Whether lines that stay between two changes say too little to keep these apart.
 bool says_little(const Strings& lines) {
   return std::all_of(lines.begin(), lines.end(), [](const std::string& line) { return weight(line) < 2; });
 }
@@ -206,7 +206,8 @@ std::string difference(const Strings& before, const Strings& after) {
     Strings stay;
     while (i < before.size() && same[i] == int(j)) stay.push_back(before[i++]), ++j;
     const bool last = i == before.size() && j == after.size();
-    if (!first && !last && says_little(stay)) {
+    const bool amid_much = gone.size() >= 3 || come.size() >= 3;
+    if (!first && !last && amid_much && says_little(stay)) {
       gone.insert(gone.end(), stay.begin(), stay.end());
       come.insert(come.end(), stay.begin(), stay.end());
     } else {
