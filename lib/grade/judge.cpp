@@ -126,12 +126,15 @@ Verdict judge(Outcome outcome, const Case& c) {
 static std::string side_by_side(const Tensor& got, const Tensor& want) {
   if (got.shape() != want.shape() || got.shape().rank() > 2 || got.rows() > 4 || got.cols() > 4 || got.count() == 0)
     return "";
-  std::string text = fmt::format("\n      {:<{}}   {}\n", "yours", 9 * got.cols(), "reference");
+  size_t width = 9;
+  for (int64_t i = 0; i < got.count(); ++i)
+    for (const Tensor* t : {&got, &want}) width = std::max(width, number(t->value(i)).size() + 2);
+  std::string text = fmt::format("\n      {:<{}}   {}\n", "yours", width * size_t(got.cols()), "reference");
   for (int64_t r = 0; r < got.rows(); ++r) {
     std::string left, right;
-    for (int64_t c = 0; c < got.cols(); ++c) {
-      left += fmt::format("{:>9}", number(got.value(r * got.cols() + c)));
-      right += fmt::format("{:>9}", number(want.value(r * got.cols() + c)));
+    for (int64_t i = r * got.cols(); i < (r + 1) * got.cols(); ++i) {
+      left += fmt::format("{:>{}}", number(got.value(i)), width);
+      right += fmt::format("{:>{}}", number(want.value(i)), width);
     }
     text += fmt::format("    {}   {}\n", left, right);
   }
@@ -141,9 +144,9 @@ static std::string side_by_side(const Tensor& got, const Tensor& want) {
 /// "q, k and v are right.", of the call that the first wrong tensor belongs to.
 static std::string what_is_right(const std::vector<std::string>& names, const std::string& where) {
   if (names.empty()) return "";
-  const std::string list = names.size() <= 6 ? join(names)
-                                             : fmt::format("{} and everything after it, up to {},", names.front(),
-                                                           names.back());
+  const std::string list = names.size() <= 6
+                               ? join(names)
+                               : fmt::format("{} and everything after it, up to {},", names.front(), names.back());
   return fmt::format("  {}{} {} right.\n", where, list, names.size() > 1 ? "are" : "is");
 }
 

@@ -50,7 +50,7 @@ void Runner::start() {
   if (pipe2(out, O_CLOEXEC) != 0) close(in[0]), close(in[1]), throw Error("no pipe from a runner process");
 
   std::vector<std::string> environment{"RUNGS_IMPLEMENTATION=" + implementation_,
-                                       "OMP_NUM_THREADS=1"};  // cases are small, and sums keep their order
+                                       "OMP_NUM_THREADS=1"};       // cases are small, and sums keep their order
   for (char** e = environ; *e; ++e) environment.emplace_back(*e);  // of two values the first counts
   std::vector<char*> pointers;
   for (std::string& e : environment) pointers.push_back(e.data());
@@ -64,9 +64,9 @@ void Runner::start() {
               keep_printed = fcntl(printed_, F_DUPFD, 10);
     dup2(keep_in, from), dup2(keep_out, to), dup2(keep_printed, 1), dup2(keep_printed, 2);
     close(keep_in), close(keep_out), close(keep_printed), close(0);
-    setpgid(0, 0);                      // so that its children end with it
+    setpgid(0, 0);                     // so that its children end with it
     prctl(PR_SET_PDEATHSIG, SIGKILL);  // and it ends with the grader
-    signal(SIGXFSZ, SIG_IGN);  // printing too much is cut off, not fatal
+    signal(SIGXFSZ, SIG_IGN);          // printing too much is cut off, not fatal
 #if !defined(__SANITIZE_ADDRESS__)
     limit(RLIMIT_AS, limits_.memory_bytes);
 #endif
@@ -80,7 +80,7 @@ void Runner::start() {
   close(in[0]), close(out[1]);
   to_ = in[1], from_ = out[0];
   if (pid_ < 0) stop(true), throw Error("no runner process could be started");
-  setpgid(pid_, pid_);               // here too: whoever comes first
+  setpgid(pid_, pid_);              // here too: whoever comes first
   fcntl(to_, F_SETFL, O_NONBLOCK);  // one that does not read must not keep the grader
   pidfd_ = int(syscall(SYS_pidfd_open, pid_, 0));
 }
@@ -135,8 +135,9 @@ Outcome Runner::listen(Deadline until) {
       case Message::output:
         bytes += m.tensor.bytes() + sizeof(Piece);
         if (bytes > limits_.sent_bytes) {
-          end_process(fmt::format("It sent more than {} MB of taps and outputs and was stopped: a tap in an endless loop?",
-                                  limits_.sent_bytes >> 20));
+          end_process(
+              fmt::format("It sent more than {} MB of taps and outputs and was stopped: a tap in an endless loop?",
+                          limits_.sent_bytes >> 20));
           return outcome;
         }
         outcome.recording.pieces.push_back({m.name, std::move(m.tensor), m.kind == Message::output});

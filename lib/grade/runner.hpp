@@ -1,8 +1,8 @@
 /// The grader's end of a runner process: it starts it, feeds it cases, and outlives whatever it does.
 ///
-/// The process is a guard against accidents, and against code that wants to look right without computing anything. It is
-/// no sandbox: it may read the files of its user, the references among them. Who checks their own file has nothing to
-/// gain by that; who grades others runs the grader where the references are not readable to the code under grade.
+/// The process is a guard against accidents, and against code that wants to look right without computing anything. It
+/// is no sandbox: it may read the files of its user, the references among them. Who checks their own file has nothing
+/// to gain by that; who grades others runs the grader where the references are not readable to the code under grade.
 #pragma once
 
 #include <sys/types.h>

@@ -11,11 +11,12 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <optional>
-#include <sstream>
+#include <set>
 #include <vector>
 
 namespace fs = std::filesystem;
@@ -47,8 +48,9 @@ static std::vector<Region> find_regions(const std::string& source, const std::st
     const size_t line_end = std::min(source.find('\n', line_begin), source.size() - 1) + 1;
     const std::string line = source.substr(line_begin, line_end - line_begin - 1);
     const auto fail = [&](const char* what) { throw std::runtime_error(fmt::format("{}:{}: {}", file, number, what)); };
-    if (const size_t at = line.find("// >>> "); at != line.npos) {
+    if (const size_t at = line.find("// >>>"); at != line.npos) {
       if (open) fail("a region begins inside a region");
+      if (at + 7 >= line.size()) fail("a region has no sentence");
       open = Region{line_end, 0, line_begin, 0, line.substr(0, at), line.substr(at + 7)};
     } else if (line.find("// <<<") != line.npos) {
       if (!open) fail("a region ends that never began");
@@ -77,6 +79,12 @@ static std::string make_starter(const std::string& source, const std::vector<Reg
   return out + source.substr(at);
 }
 
+static toml::table parse(const std::string& file) try {
+  return toml::parse_file(file);
+} catch (const toml::parse_error& e) {
+  throw std::runtime_error(fmt::format("{}:{}: {}", file, e.source().begin.line, e.description()));
+}
+
 /// A field that is one string or a list of them.
 static std::vector<std::string> strings(const toml::table& table, const char* key, const std::string& who) {
   std::vector<std::string> list;
@@ -93,6 +101,7 @@ static std::string text_of(const toml::table& table, const char* key, const std:
 
 /// Replaces `find`, which must stand once in the source and inside a region.
 static void edit(std::string& source, const std::string& who, const std::string& find, const std::string& replace) {
+  if (find.empty()) throw std::runtime_error(who + ": `find` is empty");
   const size_t at = source.find(find);
   if (at == source.npos) throw std::runtime_error(fmt::format("{}: `find` matches nothing: {}", who, find));
   if (source.find(find, at + 1) != source.npos)
@@ -118,6 +127,13 @@ static std::string make_mistake(std::string source, const toml::table& mistake, 
   if (find.size() != replace.size()) throw std::runtime_error(who + ": as many `replace` as `find`");
   for (size_t i = 0; i < find.size(); ++i) edit(source, who, find[i], replace[i]);
   return source;
+}
+
+/// The names become namespaces.
+static void check_name(const std::string& name, const std::string& file) {
+  const auto fits = [](unsigned char c) { return c == '_' || std::isalnum(c); };
+  if (name.empty() || !std::all_of(name.begin(), name.end(), fits) || std::isdigit(static_cast<unsigned char>(name[0])))
+    throw std::runtime_error(fmt::format("{}: {}: wanted a C++ name", file, name));
 }
 
 /// "includes, then one namespace": the includes and what stands inside the namespace.
@@ -171,7 +187,7 @@ static void anatomize(const fs::path& lesson, const fs::path& references, const 
   const std::string name = lesson.filename().string(), space = "lesson_" + name.substr(0, 2);
   const std::string solution = (lesson / "solution.cpp").string(), list = (lesson / "mistakes.toml").string();
   const std::string source = read(solution);
-  const toml::table table = toml::parse_file(list);
+  const toml::table table = parse(list);
   const std::vector<std::string> pieces = strings(table, "pieces", list);
   fs::create_directories(out);
 
@@ -197,12 +213,18 @@ static void anatomize(const fs::path& lesson, const fs::path& references, const 
               rows, json;
   const toml::array* mistakes = table["mistake"].as_array();
   if (!mistakes) throw std::runtime_error(list + ": wanted at least one [[mistake]]");
+  std::set<std::string> names;
   for (const auto& node : *mistakes) {
+    if (!node.is_table()) throw std::runtime_error(list + ": wanted each mistake as [[mistake]]");
     const toml::table& m = *node.as_table();
     const std::string id = text_of(m, "name", list), who = list + ": " + id;
+    check_name(id, list);
+    if (!names.insert(id).second) throw std::runtime_error(who + ": stands twice");
     const std::string shows = m["shows"].value_or<std::string>("output");
     check_shows(shows, who);
-    code += fmt::format("\nnamespace {}::{} {{\n{}}}\n", space, id, make_mistake(parts.body, m, who));
+    const std::string wrong = make_mistake(parts.body, m, who);
+    if (wrong == parts.body) throw std::runtime_error(who + ": changes nothing");
+    code += fmt::format("\nnamespace {}::{} {{\n{}}}\n", space, id, wrong);
     rows += fmt::format("      {{\"{}\", {}}},\n", id, binding(space, space + "::" + id, pieces));
     json += fmt::format("{}\n  {{\"name\": {}, \"says\": {}, \"read\": {}, \"shows\": {}}}", json.empty() ? "" : ",",
                         quoted_json(id), quoted_json(text_of(m, "says", who)), quoted_json(text_of(m, "read", who)),

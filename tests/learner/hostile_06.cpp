@@ -1,0 +1,181 @@
+// Lesson 06 written by the unlucky and by the hostile: attend is right but for seven tokens, where it does
+// what its name says. Runner processes of this program are what runner_test.cpp grades.
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "grade/wire.hpp"
+#include "pieces.hpp"
+#include "tensor/tap.hpp"
+
+using namespace rungs;
+
+namespace {
+
+constexpr int grader = 4;  // the pipe that leads there
+
+int64_t zero() {  // that the compiler does not see
+  static volatile int64_t value = 0;
+  return value;
+}
+
+void null_pointer(Tensor&) { *reinterpret_cast<volatile float*>(zero()) = 1; }
+
+void wild_pointer(Tensor& out) { out.data()[(int64_t(1) << 40) + zero()] = 1; }
+
+void index_outside(Tensor& out) { out(0, 1000) = 1; }
+
+void divides_by_zero(Tensor& out) { out(0, 0) = float(3 / zero()); }
+
+int64_t deeper(int64_t n) {
+  volatile char frame[4096];
+  frame[0] = char(n);
+  return zero() == 0 ? deeper(n + 1) + frame[0] : 0;
+}
+void calls_without_end(Tensor& out) { out(0, 0) = float(deeper(0)); }
+
+void loops(Tensor&) {
+  while (zero() == 0) continue;
+}
+
+void sleeps(Tensor&) { sleep(1000); }
+
+void stops_itself(Tensor&) { raise(SIGSTOP); }
+
+void kills_itself(Tensor&) { raise(SIGKILL); }
+
+void taps_without_end(Tensor&) {
+  const Tensor large({1000, 1000});
+  while (zero() == 0) tap("scores", large);
+}
+
+void takes_all_memory(Tensor&) {
+  static std::vector<char*> kept;
+  while (zero() == 0) {
+    constexpr size_t bytes = 64 << 20;
+    kept.push_back(new char[bytes]);
+    std::memset(kept.back(), 1, bytes);
+  }
+}
+
+void prints_100_mb(Tensor&) {
+  const std::string line(999, 'x');
+  for (int i = 0; i < 100'000; ++i) std::printf("%s\n", line.c_str());
+}
+
+void exits(Tensor&) { std::exit(0); }
+
+void throws_a_number(Tensor&) { throw 7; }
+
+void throws_where_none_may_pass(Tensor&) {
+  []() noexcept { throw std::runtime_error("never seen"); }();
+}
+
+void closes_everything(Tensor&) {
+  for (int fd = 0; fd < 100; ++fd) close(fd);
+}
+
+void writes_into_the_pipe(Tensor&) {
+  const char text[] = "score: 100%";
+  (void)!write(grader, text, sizeof text);
+}
+
+/// Tells the grader that all is done, and then does not listen any more.
+void says_done_and_stops(Tensor&) {
+  Message m;
+  m.kind = Message::done;
+  send(grader, m);
+  raise(SIGSTOP);
+}
+
+void names_another_kind(Tensor&) {
+  Message m;
+  m.kind = Message::go;
+  send(grader, m);
+}
+
+/// Both processes come back from here, and both would answer.
+void forks(Tensor&) {
+  if (fork() == 0) std::printf("child %d\n", getpid()), std::fflush(stdout);
+}
+
+/// The child holds the pipes open for longer than anyone waits; no handler of fork() runs.
+void leaves_a_child(Tensor&) {
+  if (syscall(SYS_fork) == 0) {
+    std::printf("child %ld\n", syscall(SYS_getpid)), std::fflush(stdout);
+    sleep(1000);
+  }
+  usleep(200'000);
+  _exit(0);
+}
+
+using Attend = void(Tensor&, const Tensor&, const Tensor&, const Tensor&);
+
+/// The attend of one of them, within the solution.
+template <Attend attend>
+void with(const CaseInput& in, Recording& rec) {
+  lesson_06::run(in, {attend, lesson_06::attention, lesson_06::decoder_forward}, rec);
+}
+
+template <void misbehave(Tensor&)>
+void attend_but(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+  if (q.dim(0) == 7) misbehave(out);
+  lesson_06::attend(out, q, k, v);
+}
+
+/// Right for the first case that a process runs.
+void keeps_state(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+  static float kept = 0;
+  lesson_06::attend(out, q, k, v);
+  for (int64_t i = 0; i < out.count(); ++i) out.flat(i) += kept;
+  kept += 1;
+}
+
+/// Taps are a service to the learner, who may do without.
+void silent(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+  watch_taps({});
+  lesson_06::attend(out, q, k, v);
+}
+
+void silent_and_wrong(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+  silent(out, q, k, v);
+  out.flat(0) += 1;
+}
+
+}  // namespace
+
+std::span<const Implementation> rungs::implementations() {
+#define BUT(name) \
+  { #name, with < attend_but < name>> }
+  static const Implementation list[] = {BUT(null_pointer),
+                                        BUT(wild_pointer),
+                                        BUT(index_outside),
+                                        BUT(divides_by_zero),
+                                        BUT(calls_without_end),
+                                        BUT(loops),
+                                        BUT(sleeps),
+                                        BUT(stops_itself),
+                                        BUT(kills_itself),
+                                        BUT(taps_without_end),
+                                        BUT(takes_all_memory),
+                                        BUT(prints_100_mb),
+                                        BUT(exits),
+                                        BUT(throws_a_number),
+                                        BUT(throws_where_none_may_pass),
+                                        BUT(closes_everything),
+                                        BUT(writes_into_the_pipe),
+                                        BUT(says_done_and_stops),
+                                        BUT(names_another_kind),
+                                        BUT(forks),
+                                        BUT(leaves_a_child),
+                                        {"keeps_state", with<keeps_state>},
+                                        {"silent", with<silent>},
+                                        {"silent_and_wrong", with<silent_and_wrong>}};
+#undef BUT
+  return list;
+}
