@@ -1,4 +1,4 @@
-/// The suites as doctest cases: `-ts=evaluate`, `-ts=kv_evaluate`, `ctest -L '^evaluate$'`.
+/// The suites as doctest cases: `-ts=evaluate`, `-ts=kv_evaluate`, and the same words as labels of ctest.
 #pragma once
 
 #include <doctest/doctest.h>
