@@ -33,7 +33,7 @@ include(${SOURCE}/docs/lesson_list.cmake)
 
 # Any warning fails the site but one: members of a documented type, and specializations, may let their names speak.
 run(doxygen Doxyfile)
-file(STRINGS ${here}/warnings.txt warnings)
+file(STRINGS ${here}/warnings.txt warnings ENCODING UTF-8)
 list(FILTER warnings EXCLUDE REGEX "Member .* of (class|struct) .* is not documented|Member [a-z_]+< .* is not documented")
 foreach(warning IN LISTS warnings)
   message(NOTICE "${warning}")
