@@ -12,10 +12,10 @@
 
 namespace rungs {
 
-// Waking the other threads costs up to 150 us, so what takes not much longer stays on one: so many elements of a loop,
-// so many multiplications of a product.
-static constexpr int64_t worth_threads = 1 << 16;
-static constexpr double product_worth_threads = 1 << 22;
+// Where other programs keep the processors busy, threads that share a piece of work wait milliseconds for each other.
+// So what takes less than about half a millisecond stays on one: so many elements of a loop, so many multiplications.
+static constexpr int64_t worth_threads = 1 << 20;
+static constexpr double product_worth_threads = 1 << 25;
 
 /// work(i) for each i in [0, n), the last ones first. An OpenMP region allocates even where it runs on one thread, so
 /// that is no region.

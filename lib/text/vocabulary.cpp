@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "checkpoint/json.hpp"
 #include "tensor/error.hpp"
 #include "tensor/file.hpp"
 
@@ -16,26 +16,21 @@ static int32_t special(const json& file, const char* name, int64_t size, const s
   const json value = file.value(name, json());
   if (!value.is_number_integer() || value < 0 || value >= size)
     throw FileError(fmt::format("{}: {}: wanted a whole number from 0 to {}, found {}", path, name, size - 1,
-                                value.is_null() ? "none" : value.dump()));
+                                value.is_null() ? "none" : brief(value)));
   return value.get<int32_t>();
 }
 
 Vocabulary::Vocabulary(const std::filesystem::path& path) {
   const std::string name = path.string();
   const auto fail = [&](const std::string& what) { throw FileError(name + ": " + what); };
-  json file;
-  try {
-    file = json::parse(read_text(path));
-  } catch (const json::parse_error& e) {
-    fail(fmt::format("is not JSON: byte {}", e.byte));
-  }
+  const json file = parse_json(read_text(path), name);
   if (!file.is_object()) fail(fmt::format("wanted an object, found {}", file.type_name()));
   const json tokens = file.value("tokens", json());
   if (!tokens.is_array() || tokens.empty())
     fail(fmt::format("tokens: wanted a list of strings, found {}", tokens.is_null() ? "none" : tokens.type_name()));
   for (const json& token : tokens) {
     if (!token.is_string() || token.get_ref<const std::string&>().empty())
-      fail(fmt::format("tokens: wanted a string that is not empty at {}, found {}", tokens_.size(), token.dump()));
+      fail(fmt::format("tokens: wanted a string that is not empty at {}, found {}", tokens_.size(), brief(token)));
     tokens_.push_back(token.get<std::string>());
   }
   bos_ = special(file, "bos_token_id", size(), name);
@@ -46,7 +41,7 @@ Vocabulary::Vocabulary(const std::filesystem::path& path) {
     const std::string& text = tokens_[size_t(id)];
     const auto [first, is_new] = ids_.emplace(text, id);
     if (!is_new)
-      fail(fmt::format("tokens: wanted each string once, found {} at {} and {}", json(text).dump(), first->second, id));
+      fail(fmt::format("tokens: wanted each string once, found {} at {} and {}", brief(json(text)), first->second, id));
     longest_ = std::max(longest_, text.size());
   }
 }

@@ -42,8 +42,6 @@ std::string axes(const Panel& panel, size_t number) {
                               quoted(panel.title), quoted(panel.x_label), quoted(panel.y_label), largest * 1.04);
 }
 
-constexpr const char* colours[] = {"#d1495b", "#00798c"};
-
 }  // namespace
 
 bool has_gnuplot() { return std::system("command -v gnuplot >/dev/null 2>&1") == 0; }
@@ -51,19 +49,20 @@ bool has_gnuplot() { return std::system("command -v gnuplot >/dev/null 2>&1") ==
 void draw_picture(const std::filesystem::path& path, const std::string& title, const std::vector<Panel>& panels) {
   const std::filesystem::path part = path.string() + ".part";
   const bool png = path.extension() == ".png";
-  const size_t width = 640 * panels.size(), height = 480;
+  const size_t width = 560 * panels.size(), height = 480;
   std::string script =
       png ? fmt::format("set terminal pngcairo size {},{} font 'Sans,20' linewidth 2\n", 2 * width, 2 * height)
           : fmt::format("set terminal svg size {},{} font 'Sans,13' background 'white'\n", width, height);
   script += fmt::format("set output {}\n", quoted(part.string()));
   script += "set border 3 lc rgb '#555555'\nset tics nomirror out textcolor rgb '#333333'\n";
   script += "set grid ytics lc rgb '#dddddd' lt 1\nset key top left Left reverse noenhanced\n";
-  script += fmt::format("set multiplot layout 1,{} title {} noenhanced\n", panels.size(), quoted(title));
+  script += fmt::format("set multiplot layout 1,{} title {} noenhanced font ',{}'\n", panels.size(), quoted(title),
+                        png ? 26 : 17);
   for (size_t p = 0; p < panels.size(); ++p) {
     script += axes(panels[p], p) + "plot ";
     for (size_t i = 0; i < panels[p].curves.size(); ++i)
       script += fmt::format("{}$curve_{}_{} with linespoints lw 2 pt 7 ps {} lc rgb '{}' title {}", i ? ", " : "", p, i,
-                            png ? 1.4 : 0.6, colours[i % 2], quoted(panels[p].curves[i].name));
+                            png ? 1.4 : 0.6, panels[p].curves[i].colour, quoted(panels[p].curves[i].name));
     script += "\n";
   }
   script += "unset multiplot\nunset output\n";

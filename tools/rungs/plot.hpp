@@ -9,6 +9,7 @@ namespace rungs {
 
 struct Curve {
   std::string name;
+  std::string colour;  ///< "#rrggbb"
   std::vector<double> x, y;
 };
 
