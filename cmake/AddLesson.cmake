@@ -2,6 +2,7 @@
 #   06_causal_mask            its program: main.cpp with the solution, and the solutions of the lessons that it builds on
 #   06_causal_mask_solution   the runner process of the solution
 #   06_causal_mask_mine       the same with work/06_causal_mask.cpp; built only when asked for
+#   06_causal_mask_elsewhere  the same with the file in the folder that RUNGS_WORK names when rungs is run
 #   06_causal_mask_mistakes   the same with every known mistake
 #   06_causal_mask_starter    the same with the generated starter
 #   06_causal_mask_test       its suites, as doctest cases
@@ -45,11 +46,13 @@ function(add_lesson name)
   add_dependencies(${name}_cases ${name}_made)
   target_include_directories(${name}_cases PRIVATE ${source} ${made} ${PROJECT_SOURCE_DIR}/lessons)
   target_link_libraries(${name}_cases PRIVATE rungs_grade)
-  foreach(which solution mine starter mistakes)
+  foreach(which solution mine elsewhere starter mistakes)
     if(which STREQUAL solution)
       set(code ${made}/solution_glue.cpp)
     elseif(which STREQUAL mine)
       set(code ${PROJECT_SOURCE_DIR}/work/${name}.cpp ${made}/mine_glue.cpp)
+    elseif(which STREQUAL elsewhere)
+      set(code ${PROJECT_BINARY_DIR}/elsewhere/${name}.cpp ${made}/mine_glue.cpp)  # rungs writes the first: it includes the file
     elseif(which STREQUAL starter)
       set(code ${made}/starter.cpp ${made}/mine_glue.cpp)
     elseif(which STREQUAL mistakes)
@@ -62,8 +65,10 @@ function(add_lesson name)
     target_link_libraries(${name}_${which} PRIVATE runner_main ${name}_cases rungs_grade ${below})
   endforeach()
   target_link_libraries(${name}_solution PRIVATE ${name}_lib)
-  set_target_properties(${name}_mine PROPERTIES EXCLUDE_FROM_ALL ON)
-  target_compile_options(${name}_mine PRIVATE -O0 -g)             # from save to verdict, and for a debugger
+  foreach(which mine elsewhere)
+    set_target_properties(${name}_${which} PROPERTIES EXCLUDE_FROM_ALL ON)
+    target_compile_options(${name}_${which} PRIVATE -O0 -g)       # from save to verdict, and for a debugger
+  endforeach()
   target_compile_options(${name}_mistakes PRIVATE -O0 -w)         # wrong code may well warn
   target_compile_options(${name}_starter PRIVATE -O0 -w)
 

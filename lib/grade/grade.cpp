@@ -96,7 +96,10 @@ std::string tell(Grade& g, const Lesson& lesson, Runner& mine, Runner& fresh) {
 
 }  // namespace
 
-Candidate mine(const Lesson& lesson) { return {lesson.mine_runner, "mine", "work/" + lesson.name + ".cpp"}; }
+Candidate mine(const Lesson& lesson) {
+  return {lesson.mine_runner, "mine", lesson.mine.parent_path().filename() / lesson.mine.filename()};
+}
+
 Candidate solution(const Lesson& lesson) { return {lesson.solution_runner, "solution", "the solution"}; }
 
 Grade grade(const Lesson& lesson, Suite suite, const Candidate& candidate) {

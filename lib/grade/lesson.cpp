@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -35,6 +36,13 @@ bool Lesson::has_cache() const {
   return false;
 }
 
+static const char* elsewhere() {
+  const char* folder = std::getenv("RUNGS_WORK");
+  return folder && *folder ? folder : nullptr;
+}
+
+fs::path work_directory(const fs::path& source) { return elsewhere() ? fs::absolute(elsewhere()) : source / "work"; }
+
 std::vector<Lesson> find_lessons(const fs::path& source, const fs::path& build) {
   std::vector<Lesson> lessons;
   std::istringstream list(read_text(build / "lessons.txt"));  // a line each: the lesson, then those it builds on
@@ -46,11 +54,12 @@ std::vector<Lesson> find_lessons(const fs::path& source, const fs::path& build) 
     const fs::path generated = build / "lessons" / l.name, programs = build / "bin";
     l.source = source / "lessons" / l.name;
     l.title = title_of(l.source / "lesson.hpp");
-    l.mine = source / "work" / (l.name + ".cpp");
+    l.mine = work_directory(source) / (l.name + ".cpp");
+    l.mine_target = l.name + (elsewhere() ? "_elsewhere" : "_mine");
     l.starter = generated / "starter.cpp";
     l.references = source / "weights" / "references" / l.name;
     l.solution_runner = programs / (l.name + "_solution");
-    l.mine_runner = programs / (l.name + "_mine");
+    l.mine_runner = programs / l.mine_target;
     l.mistakes_runner = programs / (l.name + "_mistakes");
     l.program = programs / l.name;
     l.mistakes = mistakes_of(generated / "mistakes.json");

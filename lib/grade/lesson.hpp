@@ -21,6 +21,7 @@ struct Lesson {
   std::vector<std::string> builds_on;
   std::filesystem::path source;      ///< lessons/06_causal_mask
   std::filesystem::path mine;        ///< work/06_causal_mask.cpp, which need not exist
+  std::string mine_target;           ///< what builds mine_runner
   std::filesystem::path starter;     ///< generated
   std::filesystem::path references;  ///< weights/references/06_causal_mask
   std::filesystem::path solution_runner, mine_runner, mistakes_runner, program;
@@ -29,6 +30,9 @@ struct Lesson {
   int number() const { return std::stoi(name.substr(0, 2)); }
   bool has_cache() const;  ///< kv_evaluate applies: there are cases named NN_prompt_...
 };
+
+/// Where learners' files are: work/ of the source tree, or the folder that the environment variable RUNGS_WORK names.
+std::filesystem::path work_directory(const std::filesystem::path& source);
 
 /// All lessons, in order. `source` is the source tree, `build` the build tree. \throws FileError
 std::vector<Lesson> find_lessons(const std::filesystem::path& source, const std::filesystem::path& build);

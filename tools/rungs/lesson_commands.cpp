@@ -43,7 +43,11 @@ Lesson lesson_called(const std::string& word) {
       fmt::format("no lesson is called {}{}; `rungs list` shows them all", word, did_you_mean(word, names)));
 }
 
-std::string short_path(const fs::path& path) { return fs::relative(path, RUNGS_SOURCE_DIR).string(); }
+/// Relative to the source tree for what is in it.
+std::string short_path(const fs::path& path) {
+  const std::string inside = fs::relative(path, RUNGS_SOURCE_DIR).string();
+  return inside.starts_with("..") ? path.string() : inside;
+}
 
 struct Build {
   bool ok;
@@ -68,12 +72,27 @@ std::string compiler_output(const std::string& output) {
   for (size_t begin = 0; begin < output.size();) {
     const size_t end = std::min(output.find('\n', begin), output.size());
     const std::string line = output.substr(begin, end - begin);
-    const bool noise = line.starts_with("[") || line.starts_with("ninja:") || line.starts_with("FAILED:") ||
-                       line.starts_with("/usr/bin/") || line.starts_with("gmake") || line.starts_with("cd ");
+    const auto begins_with = [&](const char* what) { return line.starts_with(what); };
+    constexpr const char* of_the_build[] = {"[", "ninja:", "FAILED:", "/usr/bin/c++ ", ": && ", "collect2:", "gmake"};
+    const bool noise = std::any_of(std::begin(of_the_build), std::end(of_the_build), begins_with);
     if (!noise && !line.empty()) text += line + "\n";
     begin = end + 1;
   }
   return text;
+}
+
+/// Builds the runner of the learner's file, which a target knows only where it stands in work/: elsewhere it is
+/// included.
+Build build_mine(const Lesson& lesson) {
+  if (lesson.mine_target.ends_with("_elsewhere")) {
+    const fs::path bridge = fs::path(RUNGS_BINARY_DIR) / "elsewhere" / (lesson.name + ".cpp");
+    const std::string text = fmt::format("#include \"{}\"\n", lesson.mine.string());
+    if (!fs::exists(bridge) || read_text(bridge) != text) {
+      fs::create_directories(bridge.parent_path());
+      write_whole(bridge, [&](std::ostream& out) { out << text; });
+    }
+  }
+  return build({lesson.mine_target, lesson.name + "_mistakes"});
 }
 
 /// \throws Error with the output, for something that ought to build
@@ -84,7 +103,7 @@ void must_build(const std::vector<std::string>& targets) {
 
 // ---- progress: which of the learner's files passed, by their content ----
 
-fs::path progress_file() { return fs::path(RUNGS_SOURCE_DIR) / "work" / "progress.json"; }
+fs::path progress_file() { return work_directory(RUNGS_SOURCE_DIR) / "progress.json"; }
 
 json read_progress() {
   if (!fs::exists(progress_file())) return json::object();
@@ -193,10 +212,13 @@ int check_lesson(const std::string& word) {
   if (!fs::exists(lesson.mine))
     throw UsageError(
         fmt::format("there is nothing to check yet; `rungs start {}` makes {}", number, short_path(lesson.mine)));
-  const Build b = build({lesson.name + "_mine", lesson.name + "_mistakes"});
+  const Build b = build_mine(lesson);
   if (!b.ok) {
     fmt::print("{}", compiler_output(b.output));
-    fmt::print("\n{} does not compile; the first error above is the one to look at.\n", short_path(lesson.mine));
+    const bool compiled = b.output.find("undefined reference") != b.output.npos;
+    fmt::print("\n{} {}\n", short_path(lesson.mine),
+               compiled ? "lacks a function that lesson.hpp declares; the first error above says which."
+                        : "does not compile; the first error above is the one to look at.");
     return 1;
   }
   Grade last = grade(lesson, Suite::evaluate, mine(lesson));
@@ -231,7 +253,7 @@ static json to_json(const Grade& g) {
 /// A grade in which every case failed for one reason: the learner's file does not compile.
 static Grade not_compiled(const Lesson& lesson, Suite suite) {
   Grade g;
-  g.lesson = lesson.name, g.suite = name_of(suite), g.graded = "work/" + lesson.name + ".cpp";
+  g.lesson = lesson.name, g.suite = name_of(suite), g.graded = mine(lesson).called;
   g.cases = cases_of(lesson, suite);
   g.story = fmt::format("It does not compile: `rungs check {}` shows why.\n", lesson.name.substr(0, 2));
   for (size_t i = 0; i < g.cases.size(); ++i) {
@@ -300,16 +322,17 @@ int grade_lessons(const GradeOptions& options) {
   size_t passed = 0, total = 0;
   for (const Lesson& lesson : lessons) {
     const bool written = fs::exists(lesson.mine);
-    const bool built = written ? build({lesson.name + "_mine", lesson.name + "_mistakes"}).ok
-                            : (must_build({lesson.name + "_solution", lesson.name + "_mistakes"}), true);
+    const bool built =
+        written ? build_mine(lesson).ok : (must_build({lesson.name + "_solution", lesson.name + "_mistakes"}), true);
     bool all_passed = true;
     for (const Suite suite : suites_of(lesson, options.suite)) {
-      const Grade g = built ? grade(lesson, suite, written ? mine(lesson) : solution(lesson)) : not_compiled(lesson, suite);
+      const Grade g =
+          built ? grade(lesson, suite, written ? mine(lesson) : solution(lesson)) : not_compiled(lesson, suite);
       passed += g.passed, total += g.cases.size();
       all_passed = all_passed && g.all_passed();
       list.push_back(to_json(g));
       if (options.json) continue;
-      fmt::print("{:<18}{:<13}{:<28}{}\n", g.lesson, g.suite, g.graded, pass_rate(g.passed, g.cases.size()));
+      fmt::print("{:<18}{:<13}{:<27} {}\n", g.lesson, g.suite, g.graded, pass_rate(g.passed, g.cases.size()));
       if (!g.story.empty()) fmt::print("\n{}\n", g.story);
     }
     if (written && options.suite.empty()) note_progress(lesson, all_passed);

@@ -1,0 +1,163 @@
+// What a learner types, in a work/ of its own (RUNGS_WORK): start, check, reset, list, grade.
+#include <sys/wait.h>
+
+#include <cstdlib>
+
+#include "contains.hpp"
+#include "learner/lessons.hpp"
+#include "support.hpp"
+#include "tensor/file.hpp"
+
+using namespace rungs;
+using namespace rungs::test;
+
+namespace {
+
+/// A learner, whose files are in a folder that is gone afterwards.
+struct Learner {
+  Folder work;
+  std::string text;  // of the last command
+
+  int types(const std::string& words) {
+    Folder output;
+    const std::string out = output / "out";
+    const std::string command = "NO_COLOR=1 RUNGS_WORK='" + work.path().string() + "' '" + program("rungs").string() +
+                                "' " + words + " >'" + out + "' 2>&1";
+    const int status = std::system(command.c_str());
+    text = read_text(out);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  std::filesystem::path file(const std::string& lesson) const { return work / (lesson + ".cpp"); }
+  void writes(const std::string& lesson, const std::string& code) { write_file(file(lesson), code); }
+};
+
+std::string solution_of(const std::string& lesson) {
+  return read_text(std::filesystem::path(RUNGS_SOURCE_DIR) / "lessons" / lesson / "solution.cpp");
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("learner");
+
+TEST_CASE("every lesson: the starter fails with its first step, and the solution in its place passes") {
+  for (const Lesson& l : find_lessons(RUNGS_SOURCE_DIR, RUNGS_BINARY_DIR)) {
+    Learner learner;
+    const std::string number = l.name.substr(0, 2);
+    INFO(l.name);
+    REQUIRE(learner.types("start " + number) == 0);
+    CHECK(read_text(learner.file(l.name)) == read_text(l.starter));
+
+    CHECK(learner.types("check " + number) == 1);
+    CHECK(learner.text == Contains("The next thing to write is\n      step 1 of "));
+    CHECK(learner.text.find("nown mistake") == std::string::npos);
+    CHECK(learner.types("list") == 0);
+    CHECK(learner.text == Contains("started"));
+    CHECK(learner.text == Contains("\n0 of "));
+
+    learner.writes(l.name, solution_of(l.name));
+    CHECK(learner.types("check " + number) == 0);
+    CHECK(learner.text == Contains("Pass rate: 100.00%"));
+    CHECK(learner.text == Contains("Passed."));
+    CHECK(learner.types("list") == 0);
+    CHECK(learner.text == Contains("\n1 of "));
+  }
+}
+
+TEST_CASE("a starter that calls lessons below it fails for its own steps alone") {
+  const Lesson& l = lesson_called("06_causal_mask");
+  const Grade g = grade(l, Suite::evaluate, {program("06_causal_mask_starter"), "mine", "the starter"});
+  CHECK(g.passed == 0);
+  for (const Verdict& v : g.verdicts) CHECK(v.summary == Contains("not written yet: step "));
+}
+
+TEST_CASE("start does not overwrite, reset keeps what was there") {
+  Learner learner;
+  learner.writes("06_causal_mask", "// mine\n");
+  CHECK(learner.types("start 6") == 2);
+  CHECK(learner.text == Contains("is already there; `rungs check 06` grades it, `rungs reset 06` begins anew"));
+  CHECK(read_text(learner.file("06_causal_mask")) == "// mine\n");
+
+  CHECK(learner.types("reset 6") == 0);
+  CHECK(learner.text == Contains("what you had is in"));
+  CHECK(read_text(learner.work / "06_causal_mask.before_reset_1.cpp") == "// mine\n");
+  CHECK(read_text(learner.file("06_causal_mask")) == read_text(lesson_called("06_causal_mask").starter));
+  CHECK(learner.types("reset 6") == 0);
+  CHECK(std::filesystem::exists(learner.work / "06_causal_mask.before_reset_2.cpp"));
+  CHECK(read_text(learner.work / "06_causal_mask.before_reset_1.cpp") == "// mine\n");
+}
+
+TEST_CASE("nothing to check, nothing to reset") {
+  Learner learner;
+  CHECK(learner.types("check 6") == 2);
+  CHECK(learner.text == Contains("there is nothing to check yet; `rungs start 06` makes"));
+  CHECK(learner.types("reset 6") == 2);
+  CHECK(learner.text == Contains("is not there"));
+  CHECK(learner.work.files().empty());
+}
+
+TEST_CASE("a file that does not compile, or lacks a function") {
+  Learner learner;
+  std::string code = solution_of("06_causal_mask");
+  const std::string line = "  const int64_t T = q.dim(0), D = q.dim(1);\n";
+  const size_t at = code.find(line);
+  REQUIRE(at != code.npos);
+  std::string broken = code;
+  learner.writes("06_causal_mask", broken.replace(at, line.size(), "  const int64_t T = q.dims(0), D = q.dim(1);\n"));
+  CHECK(learner.types("check 6") == 1);
+  CHECK(learner.text == Contains("06_causal_mask.cpp:"));
+  CHECK(learner.text == Contains("error: "));
+  CHECK(learner.text == Contains("does not compile; the first error above is the one to look at."));
+  for (const char* noise : {"ninja", "FAILED", "-O0", "Pass rate"})
+    CHECK(learner.text.find(noise) == std::string::npos);
+  CHECK(learner.types("grade 6") == 1);
+  CHECK(learner.text == Contains("It does not compile"));
+
+  learner.writes("06_causal_mask", "#include \"lesson.hpp\"\n");
+  CHECK(learner.types("check 6") == 1);
+  CHECK(learner.text == Contains("undefined reference to `lesson_06::attend("));
+  CHECK(learner.text == Contains("lacks a function that lesson.hpp declares"));
+}
+
+TEST_CASE("a known mistake is named, and a change after a pass is noticed") {
+  Learner learner;
+  std::string code = solution_of("06_causal_mask");
+  learner.writes("06_causal_mask", code);
+  CHECK(learner.types("check 6") == 0);
+  const size_t at = code.find("s = t + 1");
+  REQUIRE(at != code.npos);
+  learner.writes("06_causal_mask", code.replace(at, 9, "s = t + 2"));
+  CHECK(learner.types("list") == 0);
+  CHECK(learner.text == Contains("changed since it passed"));
+  CHECK(learner.types("check 6") == 1);
+  CHECK(learner.text == Contains("a token sees the one that follows it"));
+  CHECK(learner.types("list --json") == 0);
+  CHECK(learner.text == Contains("\"state\": \"started\""));
+}
+
+TEST_CASE("grade says whose code it grades, and a solution is no progress") {
+  Learner learner;
+  CHECK(learner.types("grade 6") == 0);
+  CHECK(learner.text == Contains("the solution"));
+  CHECK(learner.types("list") == 0);
+  CHECK(learner.text == Contains("\n0 of "));
+  learner.writes("06_causal_mask", solution_of("06_causal_mask"));
+  CHECK(learner.types("grade 6") == 0);
+  CHECK(learner.text == Contains("06_causal_mask.cpp "));
+  CHECK(learner.text.find("the solution") == std::string::npos);
+  CHECK(learner.types("list") == 0);
+  CHECK(learner.text == Contains("\n1 of "));
+}
+
+TEST_CASE("words that name no lesson or no suite") {
+  Learner learner;
+  CHECK(learner.types("check causl_mask") == 2);
+  CHECK(learner.text == Contains("no lesson is called causl_mask"));
+  CHECK(learner.text == Contains("causal_mask"));
+  CHECK(learner.types("start 99") == 2);
+  CHECK(learner.types("start 0") == 2);
+  CHECK(learner.types("grade --suite kv_evaluate 6") == 2);
+  CHECK(learner.text == Contains("no case was executed"));
+  CHECK(learner.types("grade --suite evaluat") == 2);
+}
+
+TEST_SUITE_END();
