@@ -1,10 +1,8 @@
 /// The weights of the 2-layer decoder, by the names that they have in its file.
 #pragma once
 
-#include <filesystem>
 #include <vector>
 
-#include "model/config.hpp"
 #include "tensor/tensor.hpp"
 
 namespace rungs {
