@@ -14,10 +14,13 @@ namespace rungs {
 void save_random_decoder(const std::filesystem::path& directory, const Config& c, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::map<std::string, Tensor> tensors;
+  // In double a product of two floats is exact, so that no compiler's choice between one rounding and two shows.
   const auto add = [&](const std::string& name, const Shape& shape, float middle, float spread) {
     Tensor tensor = Tensor::uninitialised(shape);
-    for (int64_t i = 0; i < tensor.count(); ++i)
-      tensor.flat(i) = middle + spread * float(double(random() >> 11) * 0x1p-52 - 1);
+    for (int64_t i = 0; i < tensor.count(); ++i) {
+      const auto x = double(float(double(random() >> 11) * 0x1p-52 - 1));
+      tensor.flat(i) = float(double(middle) + double(spread) * x);
+    }
     tensors.emplace(name, std::move(tensor));
   };
   const auto linear = [&](const std::string& name, int64_t out, int64_t in) {

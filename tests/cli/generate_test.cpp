@@ -33,7 +33,10 @@ TEST_CASE("generate prints the prompt and its continuation, with and without the
 TEST_CASE("a seed decides what is drawn") {
   const Files f;
   const std::string draws = f.generate + "--prompt 'the cat' --max-tokens 16 --temperature 1 --top-k 20 --top-p 0.95 ";
-  const std::string zero = run_rungs(draws).out;
+  const Outcome first = run_rungs(draws);
+  CHECK(first.status == 0);
+  CHECK(first.err == "");
+  const std::string zero = first.out;
   CHECK(zero == golden("generate_sampled", zero));
   CHECK(run_rungs(draws + "--seed 0").out == zero);
   CHECK(run_rungs(draws + "--no-cache").out == zero);

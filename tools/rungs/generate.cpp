@@ -92,7 +92,7 @@ struct Watcher {
       // Nothing stands before the first text, so the space that encode puts in front is dropped there.
       const bool drops = begins && command.prompt.empty() && text.starts_with(' ');
       begins = begins && text.empty();
-      std::fwrite(text.data() + drops, 1, text.size() - drops, stdout);
+      fmt::print("{}", text.substr(drops));
       std::fflush(stdout);
     }
   }
