@@ -12,6 +12,7 @@ void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
   } else if (in.run == "feed_forward") {
     LayerWeights w;
     w.ffn_norm = {in["ffn_norm.weight"].view(), in["ffn_norm.bias"].view()};
+    w.attention_norm = {in["ffn_norm.bias"].view(), in["ffn_norm.weight"].view()};  // another norm, for who takes it
     w.up = linear_of(in, "up");
     w.down = linear_of(in, "down");
     Tensor x = in["x"].copy();  // (T, C)

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
-#include "02_embedding/lesson.hpp"
 #include "lesson.hpp"
 #include "model/decoder.hpp"
 #include "ops/cpu_ops.hpp"
@@ -15,63 +15,65 @@
 
 using namespace rungs;
 
-template <class T>
-Tensor tensor(const Shape& shape, const std::vector<T>& values) {
-  Tensor t(shape, dtype_of<T>);
-  std::copy(values.begin(), values.end(), t.data<T>());
+Tensor tensor(const Shape& shape, std::initializer_list<float> values) {
+  Tensor t(shape);
+  std::copy(values.begin(), values.end(), t.data());
   return t;
 }
 
-int main() {
-  CpuOps ops;
+/// How far row t of x is from row t of y; from zero where there is no y.
+double length(int64_t t, const Tensor& x, const Tensor& y = {}) {
+  double sum = 0;
+  for (int64_t c = 0; c < x.cols(); ++c) sum += std::pow(x(t, c) - (y ? y(t, c) : 0), 2);
+  return std::sqrt(sum);
+}
 
+int main() {
   // Two matrices in a row are one, here the zero. With ReLU between them they give the absolute value.
-  const Tensor up = tensor<float>({2, 1}, {1, -1}), down = tensor<float>({1, 2}, {1, 1});
-  Tensor x = tensor<float>({5, 1}, {-2, -1, 0, 1, 2}), hidden({5, 2}), y({5, 1});
-  ops.linear(hidden, x, up, {});
-  ops.linear(y, hidden, down, {});
+  CpuOps ops;
+  const Tensor up = tensor({2, 1}, {1, -1}), down = tensor({1, 2}, {1, 1});
+  Tensor x = tensor({5, 1}, {-2, -1, 0, 1, 2}), hidden({5, 2}), y({5, 1});
   print("x", x.reshaped({1, 5}));
-  print("up, down", y.reshaped({1, 5}));
-  lesson_04::relu(hidden);
-  ops.linear(y, hidden, down, {});
-  print("up, ReLU, down", y.reshaped({1, 5}));
+  for (const bool with_relu : {false, true}) {
+    ops.linear(hidden, x, up, {});
+    if (with_relu) lesson_04::relu(hidden);
+    ops.linear(y, hidden, down, {});
+    print(with_relu ? "up, ReLU, down" : "up, down", y.reshaped({1, 5}));
+  }
 
   // Two tokens, C = 2, F = 3: small enough for a pencil.
   LayerWeights w;
-  w.ffn_norm = {tensor<float>({2}, {1, 1}), tensor<float>({2}, {0, 0})};
-  w.up = {tensor<float>({3, 2}, {1, 0, 0, 2, 1, -1}), tensor<float>({3}, {0, 1, -1})};
-  w.down = {tensor<float>({2, 3}, {2, 1, 0, -1, 0, 3}), tensor<float>({2}, {0, 1})};
-  x = tensor<float>({2, 2}, {3, 1, 2, 6});
+  w.ffn_norm = {tensor({2}, {1, 1}), tensor({2}, {0, 0})};
+  w.up = {tensor({3, 2}, {1, 0, 0, 2, 1, -1}), tensor({3}, {0, 1, -1})};
+  w.down = {tensor({2, 3}, {2, 1, 0, -1, 0, 3}), tensor({2}, {0, 1})};
+  x = tensor({2, 2}, {3, 1, 2, 6});
   print("\nx before", x);
-  watch_taps([](const std::string& name, const Tensor& seen) { print(name, seen); });
+  watch_taps([](const std::string& name, const Tensor& tapped) { print(name, tapped); });
   lesson_04::feed_forward(ops, x, w, 0);
   print("x after", x);
 
-  // The trained decoder without its attention: how long each row of the stream is, and what each layer adds to it.
-  const auto directory = weights_directory() / "decoder";
-  const DecoderCheckpoint model(directory);
-  const Vocabulary vocabulary(directory / "vocabulary.json");
-  watch_taps([&](const std::string& name, const Tensor& seen) {
-    if (name == "hidden") hidden = seen.copy();  // (T, F)
-  });
-  fmt::print("\n                    layer 0                   layer 1\n");
-  fmt::print("             |x|   fires  |added|    |x|   fires  |added|    |x|   best guess\n");
+  // The trained decoder without its attention: what each layer adds to the row of each word.
+  const DecoderCheckpoint model(weights_directory() / "decoder");
+  const Vocabulary vocabulary(weights_directory() / "decoder/vocabulary.json");
+  std::map<std::string, Tensor> seen;
+  watch_taps([&](const std::string& name, const Tensor& tapped) { seen[name] = tapped.copy(); });
   for (const char* text : {"Lily had a red ball. She took the", "Tom had a new drum. Tom lost the"}) {
     std::vector<int32_t> ids = vocabulary.encode(text);
     ids.insert(ids.begin(), vocabulary.bos());
-    const int64_t T = int64_t(ids.size());
-    const Tensor tokens = tensor({T}, ids);
-
-    x = Tensor({T, model.config.width});
-    lesson_02::embed(x, tokens, model.weights.token_embedding, model.weights.position_embedding);
-    std::vector<std::string> lines;
-    for (int64_t t = 0; t < T; ++t) lines.push_back(fmt::format("  {:8}{:6.1f}", vocabulary.tokens()[ids[t]], length(x[t])));
-    for (const LayerWeights& layer : model.weights.layers) {
-      Tensor added = x.copy();
-      lesson_04::feed_forward(ops, x, layer, model.config.epsilon);
-      for (int64_t t = 0; t < T; ++t) {
-        ...
+    const Tensor tokens = Tensor::view_of(ids.data(), {int64_t(ids.size())}, DType::i32);  // (T)
+    Tensor logits({tokens.count(), model.config.vocabulary});                              // (T, V)
+    lesson_04::decoder_forward(ops, logits, tokens, model.weights);
+    fmt::print("\n        | embed | layer 0: fire, adds, stream | layer 1: fire, adds, stream | next word\n");
+    for (int64_t t = 0; t < tokens.count(); ++t) {
+      fmt::print("{:>7} |{:6.1f}", vocabulary.tokens()[size_t(ids[size_t(t)])], length(t, seen["x"]));
+      for (const int i : {0, 1}) {
+        const Tensor &before = seen[i ? "layers.0.x" : "x"], &after = seen[fmt::format("layers.{}.x", i)];  // (T, C)
+        const float* h = seen[fmt::format("layers.{}.hidden", i)][t].data();                                // (F)
+        const auto fire = std::count_if(h, h + model.config.inner_width, [](float v) { return v > 0; });
+        fmt::print(" |{:13}{:7.1f}{:8.1f}", fire, length(t, after, before), length(t, after));
       }
+      const float* best = std::max_element(&logits(t, 0), &logits(t, 0) + logits.cols());
+      fmt::print(" |{}\n", vocabulary.tokens()[size_t(best - &logits(t, 0))]);
     }
   }
 }
