@@ -27,7 +27,7 @@ foreach(line IN LISTS lines)
   string(FIND "${goal}" "\n\n" end)
   string(SUBSTRING "${goal}" 0 ${end} goal)
   string(REPLACE "\n" " " goal "${goal}")
-  string(APPEND LESSON_LIST "- \\subpage lesson_${lesson} <br>\n  ${goal}\n")
+  string(APPEND LESSON_LIST "- \\subpage lesson_${lesson} <br>\n  ${goal}\n\n")
 
   # "05_attention" is drawn as "5 attention"; the title shows when the mouse rests on it.
   string(REGEX REPLACE "^0*([0-9]+)_" "\\1  " label "${lesson}")

@@ -55,8 +55,9 @@ void check_lesson_page(const rungs::Lesson& lesson, bool is_first, bool is_last,
   if (!is_first) wanted.push_back("The difference from the previous lesson");
   for (const std::string& heading : wanted)
     if (!headings.count(heading)) problem(fmt::format(": there is no heading \"{}\"", heading));
+  std::set<std::string> to_read;
   for (const rungs::KnownMistake& mistake : lesson.mistakes)
-    if (!headings.count(mistake.read))
+    if (!headings.count(mistake.read) && to_read.insert(mistake.read).second)
       problem(fmt::format(": the known mistake {} says to read \"{}\", and no heading is called so", mistake.name,
                           mistake.read));
 
