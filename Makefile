@@ -35,7 +35,9 @@ sanitize: build/sanitize/build.ninja  ## Run every test again under AddressSanit
 	@ctest --preset sanitize -j $(JOBS)
 
 bench: build  ## Measure: the cache, decoding, prefill
-	@./rungs bench cache --lengths 10,50,100,500,1000
+	@./rungs bench cache
+	@build/release/bin/profile_decode
+	@build/release/bin/prefill
 
 measure-build:  ## Time a clean build, and the way from saving a learner's file to its verdict
 	@tools/measure_build.sh $(JOBS)
