@@ -6,7 +6,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <vector>
 
 #include "grade/wire.hpp"
@@ -59,7 +58,7 @@ void takes_all_memory(Tensor&) {
   while (zero() == 0) {
     constexpr size_t bytes = 64 << 20;
     kept.push_back(new char[bytes]);
-    std::memset(kept.back(), 1, bytes);
+    kept.back()[0] = 1;
   }
 }
 
