@@ -8,12 +8,8 @@ foreach(line IN LISTS lines)
   separate_arguments(builds_on UNIX_COMMAND "${line}")
   list(POP_FRONT builds_on lesson)
   set(page ${SOURCE}/lessons/${lesson}/walkthrough.md)
-  set(stand_in ${made}/${lesson}_stand_in.md)
-  file(REMOVE ${stand_in})
   if(NOT EXISTS ${page})
-    message(NOTICE "${page} is missing: every lesson has its page.")
-    set(page ${stand_in})
-    file(WRITE ${page} "# Lesson 0: ${lesson} {#lesson_${lesson}}\n\n**Goal.** None.\n\n")
+    message(FATAL_ERROR "${page} is missing: every lesson has its page.")
   endif()
 
   # The list shows each title with the goal that its page begins with, up to the first empty line.

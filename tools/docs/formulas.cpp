@@ -9,14 +9,13 @@
 
 namespace {
 
-/// How many formulas a page hands to MathJax: \( ... \) in a line, \[ ... \] by itself.
+/// How many formulas a page hands to MathJax: \( ... \) in a line, or a paragraph of its own.
 size_t formulas_in(const std::string& html) {
   size_t n = 0;
   read_html(
-      html, [](const Tag&) {},
+      html, [&](const Tag& tag) { n += tag.attributes.count("class") && tag.attributes.at("class") == "formulaDsp"; },
       [&](std::string_view text, bool in_code) {
-        for (size_t i = 0; !in_code && i + 1 < text.size(); ++i)
-          n += text[i] == '\\' && (text[i + 1] == '(' || text[i + 1] == '[');
+        for (size_t at = 0; !in_code && (at = text.find("\\(", at)) != text.npos; at += 2) ++n;
       });
   return n;
 }

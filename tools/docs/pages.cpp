@@ -41,7 +41,7 @@ void check_lesson_page(const rungs::Lesson& lesson, bool is_first, bool is_last,
   const std::string name = fmt::format("lessons/{}/walkthrough.md", lesson.name);
   const auto problem = [&](const std::string& says) { problems.push_back(name + says); };
   const Path path = lesson.source / "walkthrough.md";
-  if (!std::filesystem::exists(path)) return;
+  if (!std::filesystem::exists(path)) return problem(" is missing");
   const Page page = read_page(path);
   if (page.open_fence) problem(fmt::format(":{}: a code fence begins and does not end", page.open_fence));
 
