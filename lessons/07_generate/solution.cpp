@@ -44,16 +44,14 @@ void probabilities(Tensor& out, const Tensor& logits, const SampleOptions& optio
   // <<<
 
   const std::vector<int64_t> ids = ranked(out);  // the most probable first
-  // >>> top-k: where options.top_k is not 0, every token behind the first top_k of `ids` gets probability 0;
-  // divide_by_sum
+  // >>> top-k, unless it is 0: the first options.top_k of `ids` stay, all others get 0; then divide_by_sum
   if (options.top_k != 0) {
     for (int64_t i = options.top_k; i < V; ++i) out(ids[size_t(i)]) = 0;
     divide_by_sum(out);
   }
   // <<<
 
-  // >>> top-p: keep the first of `ids` until their sum reaches options.top_p, the one that crosses it too; the others
-  // get 0; divide_by_sum
+  // >>> top-p, unless it is 1: the first of `ids` whose sum reaches it stay, all others get 0; then divide_by_sum
   if (options.top_p < 1) {
     double sum = 0;
     for (const int64_t id : ids) {
@@ -98,8 +96,7 @@ std::vector<int32_t> generate(Ops& ops, const DecoderWeights& w, const std::vect
     tap("logits", next);
 
     Tensor p({V});  // (V)
-    // >>> draw a token from the probabilities of `next` (next[0] is its row as (V)); append it to `sequence` and to
-    // `made`
+    // >>> draw a token from the probabilities of next[0], the row as (V); append it to `sequence` and to `made`
     probabilities(p, next[0], options.sampling);
     const int32_t token = sample(p, draw());
     sequence.push_back(token);
