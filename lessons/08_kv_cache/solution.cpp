@@ -65,8 +65,7 @@ void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const Decod
   const int64_t T = tokens.count(), C = w.token_embedding.dim(1);
   Tensor x({T, C}), normed({T, C}), attended({T, C});  // (T, C)
 
-  // >>> embed the tokens, the first at position start_pos: lesson_02::embed with the rows of position_embedding from
-  // there
+  // >>> lesson_02::embed the tokens, the first at position start_pos: give it the position embeddings from there on
   lesson_02::embed(x, tokens, w.token_embedding, w.position_embedding.view_rows(start_pos, T));
   // <<<
   tap("x", x);
