@@ -57,8 +57,11 @@ void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const Decod
   for (size_t i = 0; i < w.layers.size(); ++i) {
     const TapLayer tap_layer{int64_t(i)};
     const LayerWeights& layer = w.layers[i];
-    // >>> attended = attention of the normed stream (layer.attention_norm, layer.attention)
+    // >>> normed = LayerNorm of the stream with layer.attention_norm
     ops.layer_norm(normed, x, layer.attention_norm.weight, layer.attention_norm.bias, w.epsilon);
+    // <<<
+    tap("attention_normed", normed);
+    // >>> attended = attention of normed with layer.attention
     attention(ops, attended, normed, layer.attention);
     // <<<
     tap("attention", attended);
@@ -69,11 +72,13 @@ void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const Decod
     tap("x", x);
   }
 
-  // >>> normed = LayerNorm of the stream with w.final_norm; logits = normed · Wᵀ + b with w.output
+  // >>> normed = LayerNorm of the stream with w.final_norm
   ops.layer_norm(normed, x, w.final_norm.weight, w.final_norm.bias, w.epsilon);
-  ops.linear(logits, normed, w.output.weight, w.output.bias);
   // <<<
   tap("normed", normed);
+  // >>> logits = normed · Wᵀ + b with w.output
+  ops.linear(logits, normed, w.output.weight, w.output.bias);  // (T, V)
+  // <<<
 }
 
 }  // namespace lesson_06
