@@ -9,11 +9,7 @@ void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
     pieces.layer_norm(out, in["x"], in["weight"], in["bias"], float(in.scalar("epsilon")));
     rec.output("out", out);
   } else {
-    const DecoderCheckpoint& model = model_of(in);
-    CountingOps ops(rec);
-    Tensor logits({in["tokens"].count(), model.config.vocabulary});  // (T, V)
-    pieces.decoder_forward(ops, logits, in["tokens"], model.weights);
-    rec.output("logits", logits);
+    run_decoder_forward(in, pieces.decoder_forward, rec);
   }
 }
 

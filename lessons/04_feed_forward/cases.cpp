@@ -19,10 +19,7 @@ void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
     pieces.feed_forward(ops, x, w, float(in.scalar("epsilon")));
     rec.output("x", x);
   } else {
-    const DecoderCheckpoint& model = model_of(in);
-    Tensor logits({in["tokens"].count(), model.config.vocabulary});  // (T, V)
-    pieces.decoder_forward(ops, logits, in["tokens"], model.weights);
-    rec.output("logits", logits);
+    run_decoder_forward(in, pieces.decoder_forward, rec);
   }
 }
 

@@ -18,10 +18,7 @@ void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
     pieces.attention(ops, out, in["x"], attention_of(in));
     rec.output("out", out);
   } else {
-    const DecoderCheckpoint& model = model_of(in);
-    Tensor logits({in["tokens"].count(), model.config.vocabulary});  // (T, V)
-    pieces.decoder_forward(ops, logits, in["tokens"], model.weights);
-    rec.output("logits", logits);
+    run_decoder_forward(in, pieces.decoder_forward, rec);
   }
 }
 

@@ -12,6 +12,14 @@ LinearWeights linear_of(const CaseInput& in, const std::string& name) {
   return {in[name + ".weight"].view(), in[name + ".bias"].view()};
 }
 
+void run_decoder_forward(const CaseInput& in, DecoderForward* forward, Recording& rec) {
+  const DecoderCheckpoint& model = model_of(in);
+  CountingOps ops(rec);
+  Tensor logits({in["tokens"].count(), model.config.vocabulary});  // (T, V)
+  forward(ops, logits, in["tokens"], model.weights);
+  rec.output("logits", logits);
+}
+
 SampleOptions sample_options_of(const CaseInput& in) {
   return {in.scalar("temperature"), int64_t(in.scalar("top_k")), in.scalar("top_p")};
 }

@@ -20,6 +20,12 @@ LinearWeights linear_of(const CaseInput& in, const std::string& name);
 /// Views of the inputs q, k, v and o. \throws FileError
 AttentionWeights attention_of(const CaseInput& in);
 
+/// A lesson's decoder_forward without a cache: ops, logits, tokens, weights.
+using DecoderForward = void(Ops&, Tensor&, const Tensor&, const DecoderWeights&);
+
+/// Runs `forward` on the input tokens and the case's model, and records its logits, (T, V).
+void run_decoder_forward(const CaseInput& in, DecoderForward* forward, Recording& rec);
+
 /// The inputs temperature, top_k and top_p. \throws FileError
 SampleOptions sample_options_of(const CaseInput& in);
 
