@@ -8,11 +8,12 @@ namespace lesson_01 {
 
 using namespace rungs;
 
-/// Where element (row, column) of a row-major matrix of shape (rows, columns) stands in memory, counted from its first
-/// element.
+/// The offset of element (row, column) in a row-major matrix of shape (rows, columns):
+/// how many elements stand before it in memory.
 int64_t offset(int64_t row, int64_t column, int64_t rows, int64_t columns);
 
-/// out = x · weightᵀ + bias.  out: (T, N); x: (T, C); weight: (N, C), one row for each output; bias: (N).
+/// out = x · weightᵀ + bias.
+/// out: (T, N); x: (T, C); weight: (N, C), one row for each output; bias: (N).
 void linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias);
 
 }  // namespace lesson_01
