@@ -11,11 +11,12 @@ using namespace rungs;
 
 /// Row t of x is the vector of its token plus the vector of its position, t.
 /// x: (T, C); tokens: (T) i32; token_embedding: (V, C); position_embedding: (context, C).
-/// \throws ShapeError for a token that is not in [0, V) and for more tokens than positions: nothing is clamped.
+/// \throws ShapeError for a token that is not in [0, V) and for more tokens than positions:
+/// nothing is clamped.
 void embed(Tensor& x, const Tensor& tokens, const Tensor& token_embedding, const Tensor& position_embedding);
 
-/// logits = embed(tokens) · Wᵀ + b with the output projection: a decoder without layers.  logits: (T, V); tokens: (T)
-/// i32.
+/// logits = embed(tokens) · Wᵀ + b with the output projection: a decoder without layers.
+/// logits: (T, V); tokens: (T) i32.
 void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const DecoderWeights& w);
 
 }  // namespace lesson_02
