@@ -9,8 +9,9 @@ namespace lesson_03 {
 
 using namespace rungs;
 
-/// Each row for itself: out = (x - mean) / √(variance + epsilon) · weight + bias, where the variance divides by C, not
-/// by C - 1. out, x: (T, C); weight, bias: (C).  Ba, Kiros, Hinton 2016, "Layer Normalization".
+/// Each row for itself: out = (x - mean) / √(variance + epsilon) · weight + bias.
+/// The variance divides by C, not by C - 1.  out, x: (T, C); weight, bias: (C).
+/// Ba, Kiros, Hinton 2016, "Layer Normalization".
 void layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon);
 
 /// logits = LayerNorm(embed(tokens)) · Wᵀ + b.  logits: (T, V); tokens: (T) i32.
