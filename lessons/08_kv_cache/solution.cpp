@@ -74,6 +74,7 @@ void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const Decod
     const TapLayer tap_layer{int64_t(i)};
     const LayerWeights& layer = w.layers[i];
     ops.layer_norm(normed, x, layer.attention_norm.weight, layer.attention_norm.bias, w.epsilon);
+    tap("attention_normed", normed);
     attention(ops, attended, normed, layer.attention, cache.layers[i], start_pos);
     tap("attention", attended);
     ops.add(x, attended);

@@ -97,11 +97,11 @@ Strength strength(const Lesson& lesson) {
 
 std::string to_string(const Strength& s) {
   std::string text = fmt::format("{}: the solution passes {} of {} cases\n", s.lesson, s.solution_passed, s.cases);
-  text += fmt::format("  {:<36}{:<10}{:<18}{}\n", "known mistake", "shows as", "rejected by", "best case, in budgets");
+  text += fmt::format("  {:<38}{:<10}{:<18}{}\n", "known mistake", "shows as", "rejected by", "best case, in budgets");
   for (const MistakeStrength& m : s.mistakes) {
     const std::string share = std::isinf(m.best_share) ? "-" : fmt::format("{:.3g}", m.best_share);
     text +=
-        fmt::format("  {:<36}{:<10}{:<18}{}\n", m.name, m.shows, fmt::format("{} of {}", m.rejected, m.cases), share);
+        fmt::format("  {:<38}{:<10}{:<18}{}\n", m.name, m.shows, fmt::format("{} of {}", m.rejected, m.cases), share);
     for (const std::string& problem : m.problems) text += fmt::format("      TOO WEAK: {}\n", problem);
   }
   return text;

@@ -48,6 +48,9 @@ static std::vector<Region> find_regions(const std::string& source, const std::st
     const size_t line_end = std::min(source.find('\n', line_begin), source.size() - 1) + 1;
     const std::string line = source.substr(line_begin, line_end - line_begin - 1);
     const auto fail = [&](const char* what) { throw std::runtime_error(fmt::format("{}:{}: {}", file, number, what)); };
+    const bool after_sentence = open && line_begin == open->begin;
+    if (after_sentence && line.substr(std::min(line.size(), line.find_first_not_of(' '))).starts_with("//"))
+      fail("a region's sentence stands on one line; this comment would be lost from the starter");
     if (const size_t at = line.find("// >>>"); at != line.npos) {
       if (open) fail("a region begins inside a region");
       if (at + 7 >= line.size()) fail("a region has no sentence");
