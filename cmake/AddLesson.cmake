@@ -63,14 +63,18 @@ function(add_lesson name)
     add_dependencies(${name}_${which} ${name}_made)
     target_include_directories(${name}_${which} PRIVATE ${source} ${made} ${PROJECT_SOURCE_DIR}/lessons)
     target_link_libraries(${name}_${which} PRIVATE runner_main ${name}_cases rungs_grade ${below})
+    target_compile_options(${name}_${which} PRIVATE -O0 -g)  # from save to verdict, and for a debugger
+    target_precompile_headers(${name}_${which} REUSE_FROM runner_main)
   endforeach()
   target_link_libraries(${name}_solution PRIVATE ${name}_lib)
   foreach(which mine elsewhere)
     set_target_properties(${name}_${which} PROPERTIES EXCLUDE_FROM_ALL ON)
-    target_compile_options(${name}_${which} PRIVATE -O0 -g)       # from save to verdict, and for a debugger
   endforeach()
-  target_compile_options(${name}_mistakes PRIVATE -O0 -w)         # wrong code may well warn
-  target_compile_options(${name}_starter PRIVATE -O0 -w)
+  target_compile_options(${name}_mistakes PRIVATE -w)  # wrong code may well warn
+  target_compile_options(${name}_starter PRIVATE -w)
+  foreach(target ${name}_lib ${name} ${name}_cases)
+    target_precompile_headers(${target} REUSE_FROM rungs)
+  endforeach()
 
   add_test(NAME ${name}/expected COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> -DEXPECTED=${source}/expected.txt
     -P ${PROJECT_SOURCE_DIR}/cmake/CompareOutput.cmake)
