@@ -278,11 +278,12 @@ static std::vector<Suite> suites_of(const Lesson& lesson, const std::string& nam
   return suites;
 }
 
-static int grade_strength(const std::vector<Lesson>& lessons, bool as_json) {
+static int grade_strength(const std::vector<std::string>& words, bool as_json) {
   json list = json::array();
   size_t problems = 0, mistakes = 0;
+  for (const Lesson& lesson : chosen_lessons(words)) must_build({lesson.name + "_solution", lesson.name + "_mistakes"});
+  const std::vector<Lesson> lessons = chosen_lessons(words);  // with the list of mistakes that was just made
   for (const Lesson& lesson : lessons) {
-    must_build({lesson.name + "_solution", lesson.name + "_mistakes"});
     const Strength s = strength(lesson);
     problems += !s.clean();
     mistakes += s.mistakes.size();
@@ -315,8 +316,8 @@ int grade_lessons(const GradeOptions& options) {
   if (!options.suite.empty() && std::find(std::begin(suites), std::end(suites), options.suite) == std::end(suites))
     throw UsageError(fmt::format("no suite is called {}{}; there are evaluate and kv_evaluate", options.suite,
                                  did_you_mean(options.suite, suites)));
+  if (options.strength) return grade_strength(options.lessons, options.json);
   const std::vector<Lesson> lessons = chosen_lessons(options.lessons);
-  if (options.strength) return grade_strength(lessons, options.json);
 
   json list = json::array();
   size_t passed = 0, total = 0;
