@@ -78,8 +78,8 @@ TEST_CASE("each loses the one case, and one sentence says why") {
     {"sleeps", Outcome::died, "It was still running after 1.5 s"},
     {"stops_itself", Outcome::died, "It was still running after 1.5 s"},
     {"kills_itself", Outcome::died, "It crashed: Killed (signal 9)"},
+#if !defined(__SANITIZE_ADDRESS__)  // which makes the first too slow for the time it has, and forbids the second
     {"taps_without_end", Outcome::died, "of taps and outputs and was stopped"},
-#if !defined(__SANITIZE_ADDRESS__)
     {"takes_all_memory", Outcome::threw, "there is no more memory for it"},
 #endif
     {"exits", Outcome::died, "It ended the process, with exit(0), in the middle of a case."},
