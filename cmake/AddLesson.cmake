@@ -67,8 +67,9 @@ function(add_lesson name)
     target_precompile_headers(${name}_${which} REUSE_FROM runner_main)
   endforeach()
   target_link_libraries(${name}_solution PRIVATE ${name}_lib)
-  foreach(which mine elsewhere)
-    set_target_properties(${name}_${which} PROPERTIES EXCLUDE_FROM_ALL ON)
+  foreach(which mine elsewhere)  # a half-written file has unused names, and no warning may keep it from its verdict
+    set_target_properties(${name}_${which} PROPERTIES EXCLUDE_FROM_ALL ON COMPILE_WARNING_AS_ERROR OFF)
+    target_compile_options(${name}_${which} PRIVATE -Wno-unused -Wno-unused-parameter)
   endforeach()
   target_compile_options(${name}_mistakes PRIVATE -w)  # wrong code may well warn
   target_compile_options(${name}_starter PRIVATE -w)
