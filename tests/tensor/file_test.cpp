@@ -1,8 +1,11 @@
 #include "tensor/file.hpp"
 
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <utility>
 
 #include "support.hpp"
@@ -44,15 +47,32 @@ TEST_CASE("a place that cannot be written is refused by name") {
   CHECK(folder.files() == std::vector<std::string>{"dir"});
 }
 
-TEST_CASE("a full disk is an error, and a device is written to, not replaced") {
-  struct stat before {
-  }, after{};
-  REQUIRE(stat("/dev/full", &before) == 0);
-  CHECK_THROWS_WITH_AS(write_whole("/dev/full", [](std::ostream& out) { out << std::string(1 << 20, 'x'); }),
-                       Contains("/dev/full: could not be written to the end: No space left"), FileError);
-  write_whole("/dev/null", [](std::ostream& out) { out << "x"; });
-  REQUIRE(stat("/dev/null", &after) == 0);
-  CHECK(S_ISCHR(after.st_mode));
+TEST_CASE("a file that cannot be written to the end is an error, and leaves nothing") {
+  const Folder folder;
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const rlimit small{1000, before.rlim_max};
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &small);
+  CHECK_THROWS_WITH_AS(write_whole(folder / "a", [](std::ostream& out) { out << std::string(1 << 20, 'x'); }),
+                       Contains("a: could not be written to the end: File too large"), FileError);
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, old_handler);
+  CHECK(folder.files().empty());
+}
+
+TEST_CASE("a pipe is written to, not replaced by a file") {
+  const Folder folder;
+  const auto path = folder / "pipe";
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  REQUIRE(reader >= 0);
+  write_whole(path, [](std::ostream& out) { out << "text"; });
+  char text[8] = {};
+  CHECK(read(reader, text, sizeof text) == 4);
+  CHECK(std::string_view(text) == "text");
+  close(reader);
+  CHECK(std::filesystem::is_fifo(path));
 }
 
 TEST_CASE("a mapping moves and survives the removal of its file") {
