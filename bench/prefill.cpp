@@ -59,7 +59,7 @@ int main() try {
   const Folder folder;
   save_random_decoder(folder.path, c, 1);
   CpuOps ops;
-  const auto model = load_model(ops, folder.path, T);
+  const auto model = load_model(ops, folder.path, {.max_rows = T});
   KvCache cache(ops, c, 1, T);
   Tensor logits = ops.allocate({1, c.vocabulary});
   Batch batch;

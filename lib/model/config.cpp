@@ -24,6 +24,17 @@ static int64_t whole(const json& config, const char* name, const std::string& fi
   return value.get<int64_t>();
 }
 
+static bool has(const json& config, const char* name) { return config.contains(name) && !config[name].is_null(); }
+
+/// A number between two others, neither of them included.
+static double number(const json& config, const char* name, const std::string& file, double above, double below) {
+  const json& value = field(config, name, file);
+  if (!value.is_number() || !(value.get<double>() > above) || !(value.get<double>() < below))
+    throw FileError(
+        fmt::format("{}: {}: wanted a number between {} and {}, found {}", file, name, above, below, brief(value)));
+  return value.get<double>();
+}
+
 Config load_config(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / "config.json";
   const std::string file = path.string();
@@ -34,21 +45,29 @@ Config load_config(const std::filesystem::path& directory) {
   Config c;
   c.directory = directory;
   const json& type = field(config, "model_type", file);
-  if (type != "rungs_decoder")
-    throw FileError(fmt::format("{}: model_type: wanted \"rungs_decoder\", found {}", file, brief(type)));
+  if (type != "rungs_decoder" && type != "llama")
+    throw FileError(fmt::format("{}: model_type: wanted \"llama\" or \"rungs_decoder\", found {}", file, brief(type)));
   c.model_type = type.get<std::string>();
+  const bool llama = c.model_type == "llama";
   c.context = whole(config, "max_position_embeddings", file, 1, most);
   c.width = whole(config, "hidden_size", file, 1, most);
-  c.head_width = whole(config, "head_dim", file, 1, most);
   c.inner_width = whole(config, "intermediate_size", file, 1, most);
   c.layers = whole(config, "num_hidden_layers", file, 0, 4096);
   c.vocabulary = whole(config, "vocab_size", file, 1, most);
-  const json& epsilon = field(config, "layer_norm_eps", file);
-  if (!epsilon.is_number() || !(epsilon.get<double>() > 0) || !(epsilon.get<double>() < 1))
-    throw FileError(fmt::format("{}: layer_norm_eps: wanted a number between 0 and 1, found {}", file, brief(epsilon)));
-  c.epsilon = epsilon.get<float>();
-  if (config.contains("bos_token_id")) c.bos = int32_t(whole(config, "bos_token_id", file, 0, c.vocabulary - 1));
-  if (config.contains("eos_token_id")) c.eos = int32_t(whole(config, "eos_token_id", file, 0, c.vocabulary - 1));
+  if (llama || has(config, "num_attention_heads")) c.heads = whole(config, "num_attention_heads", file, 1, most);
+  c.kv_heads = has(config, "num_key_value_heads") ? whole(config, "num_key_value_heads", file, 1, c.heads) : c.heads;
+  if (c.heads % c.kv_heads != 0)
+    throw FileError(fmt::format("{}: num_key_value_heads: wanted a divisor of num_attention_heads, {}, found {}", file,
+                                c.heads, c.kv_heads));
+  c.head_width = llama && !has(config, "head_dim") ? c.width / c.heads : whole(config, "head_dim", file, 1, most);
+  c.epsilon = float(number(config, llama ? "rms_norm_eps" : "layer_norm_eps", file, 0, 1));
+  c.rotary = llama || has(config, "rope_theta");
+  c.rms_norm = llama || config.value("norm", "") == "rms";
+  c.gated = llama || config.value("gated", false);
+  c.tied = config.value("tie_word_embeddings", false);
+  if (has(config, "rope_theta")) c.rope.theta = number(config, "rope_theta", file, 0, 1e12);
+  if (has(config, "bos_token_id")) c.bos = int32_t(whole(config, "bos_token_id", file, 0, c.vocabulary - 1));
+  if (has(config, "eos_token_id")) c.eos = {int32_t(whole(config, "eos_token_id", file, 0, c.vocabulary - 1))};
   return c;
 }
 

@@ -76,7 +76,13 @@ Decoder::Decoder(Ops& ops, const std::filesystem::path& directory, int64_t max_r
       checkpoint_(directory),
       max_rows_(max_rows ? max_rows : config().context),
       scratch_(plan_scratch(ops, config(), max_rows_)),
-      rows_(ops, max_rows_) {}
+      rows_(ops, max_rows_) {
+  if (config().heads > 1 || config().rotary || config().rms_norm || config().gated)
+    throw UsageError(
+        fmt::format("{}: this is a model of the lessons 9 to 13, on the way to LLaMA: their code runs it, "
+                    "the engine runs the decoder of lesson 8 and LLaMA",
+                    directory.string()));
+}
 
 static DecoderWeights decoder_weights(const SafeTensors& file, const Config& c) {
   size_t taken = 0;
@@ -85,28 +91,34 @@ static DecoderWeights decoder_weights(const SafeTensors& file, const Config& c) 
     return file.get(name, shape, DType::f32);
   };
   const auto linear = [&](const std::string& name, int64_t out, int64_t in) {
-    return LinearWeights{take(name + ".weight", {out, in}), take(name + ".bias", {out})};
+    return LinearWeights{take(name + ".weight", {out, in}), c.gated ? Tensor() : take(name + ".bias", {out})};
   };
   const auto norm = [&](const std::string& name) {
-    return NormWeights{take(name + ".weight", {c.width}), take(name + ".bias", {c.width})};
+    return NormWeights{take(name + ".weight", {c.width}), c.rms_norm ? Tensor() : take(name + ".bias", {c.width})};
   };
 
   DecoderWeights w;
   w.token_embedding = take("token_embedding.weight", {c.vocabulary, c.width});
-  w.position_embedding = take("position_embedding.weight", {c.context, c.width});
+  if (c.rotary)
+    w.rotary = rope_table(c.rope, c.head_width, c.context);
+  else
+    w.position_embedding = take("position_embedding.weight", {c.context, c.width});
+  const int64_t q_width = c.heads * c.head_width, kv_width = c.kv_heads * c.head_width;
   for (int64_t i = 0; i < c.layers; ++i) {
     const std::string layer = fmt::format("layers.{}.", i), attention = layer + "attention.";
-    w.layers.push_back(
-        {norm(layer + "attention_norm"),
-         {linear(attention + "q", c.head_width, c.width), linear(attention + "k", c.head_width, c.width),
-          linear(attention + "v", c.head_width, c.width), linear(attention + "o", c.width, c.head_width)},
-         norm(layer + "ffn_norm"),
-         linear(layer + "feed_forward.up", c.inner_width, c.width),
-         linear(layer + "feed_forward.down", c.width, c.inner_width)});
+    w.layers.push_back({norm(layer + "attention_norm"),
+                        {linear(attention + "q", q_width, c.width), linear(attention + "k", kv_width, c.width),
+                         linear(attention + "v", kv_width, c.width), linear(attention + "o", c.width, q_width)},
+                        norm(layer + "ffn_norm"),
+                        c.gated ? linear(layer + "feed_forward.gate", c.inner_width, c.width) : LinearWeights(),
+                        linear(layer + "feed_forward.up", c.inner_width, c.width),
+                        linear(layer + "feed_forward.down", c.width, c.inner_width)});
   }
   w.final_norm = norm("final_norm");
   w.output = linear("output", c.vocabulary, c.width);
   w.epsilon = c.epsilon;
+  w.heads = c.heads;
+  w.kv_heads = c.kv_heads;
   if (taken != file.names().size())
     throw FileError(fmt::format("{}: a decoder of {} layers has {} tensors, the file has {}", file.path(), c.layers,
                                 taken, file.names().size()));
@@ -115,9 +127,5 @@ static DecoderWeights decoder_weights(const SafeTensors& file, const Config& c) 
 
 DecoderCheckpoint::DecoderCheckpoint(const std::filesystem::path& directory)
     : config(load_config(directory)), file(directory / "model.safetensors"), weights(decoder_weights(file, config)) {}
-
-std::unique_ptr<Model> load_model(Ops& ops, const std::filesystem::path& directory, int64_t max_rows) {
-  return std::make_unique<Decoder>(ops, directory, max_rows);
-}
 
 }  // namespace rungs

@@ -1,4 +1,4 @@
-/// The 2-layer decoder-only transformer of part I.
+/// The 2-layer decoder-only transformer of part I; its checkpoint also holds the models between it and LLaMA.
 #pragma once
 
 #include "checkpoint/safetensors.hpp"

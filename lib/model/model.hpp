@@ -26,8 +26,14 @@ class Model {
   virtual void forward(Tensor& logits, const Batch& batch, KvCache* cache) = 0;
 };
 
-/// The model in a directory (config.json, model.safetensors), with scratch memory for calls of up to max_rows rows; 0:
-/// the whole context. \throws FileError
-std::unique_ptr<Model> load_model(Ops& ops, const std::filesystem::path& directory, int64_t max_rows = 0);
+/// How much memory a model may plan for.
+struct LoadOptions {
+  int64_t max_rows = 0;  ///< the rows of the largest call; 0: the whole context
+  int64_t context = 0;   ///< positions that will be used; 0: as many as the model knows
+};
+
+/// The model in a directory (config.json and model.safetensors): a decoder of part I or a LLaMA, as config.json says.
+/// \throws FileError; UsageError for a context that the model does not have.
+std::unique_ptr<Model> load_model(Ops& ops, const std::filesystem::path& directory, const LoadOptions& options = {});
 
 }  // namespace rungs

@@ -51,7 +51,7 @@ void save_random_decoder(const std::filesystem::path& directory, const Config& c
       {"head_dim", c.head_width},      {"intermediate_size", c.inner_width},   {"num_hidden_layers", c.layers},
       {"vocab_size", c.vocabulary},    {"layer_norm_eps", c.epsilon}};
   if (c.bos >= 0) json["bos_token_id"] = c.bos;
-  if (c.eos >= 0) json["eos_token_id"] = c.eos;
+  if (!c.eos.empty()) json["eos_token_id"] = c.eos[0];
   json["torch_dtype"] = "float32";
   write_whole(directory / "config.json", [&](std::ostream& out) { out << json.dump(2) << '\n'; });
 }

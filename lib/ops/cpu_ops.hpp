@@ -18,12 +18,16 @@ class CpuOps : public Ops {
   void gather(Tensor& out, const Tensor& table, const Tensor& index) override;
   void linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) override;
   void layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) override;
+  void rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) override;
+  void rotate(Tensor& x, const Rotary& rotary, const Tensor& position) override;
   void relu(Tensor& x) override;
+  void silu_times(Tensor& gate, const Tensor& up) override;
   void add(Tensor& x, const Tensor& y) override;
   void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override;
 
  private:
   std::vector<float> scores_;  // for each thread (queries at a time, S); see attend
+  Tensor widened_;             // some rows of a weight of 16 bits, as f32; see linear
 };
 
 }  // namespace rungs

@@ -2,20 +2,41 @@
 
 namespace rungs {
 
+/// (N, H, D) seen as (N, H·D), the shape that a projection writes.
+static Tensor joined(Tensor& heads) { return heads.reshaped({heads.dim(0), heads.count() / heads.dim(0)}); }
+
+void Ops::norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
+                   const Rotary& rotary, const Rows& rows) {
+  Tensor q_joined = joined(q), k_joined = joined(k), v_joined = joined(v);  // (N, H·D), (N, G·D), (N, G·D)
+  rms_norm(normed, x, w.norm, w.epsilon);
+  linear(q_joined, normed, w.q, {});
+  linear(k_joined, normed, w.k, {});
+  linear(v_joined, normed, w.v, {});
+  rotate(q, rotary, rows.position);
+  rotate(k, rotary, rows.position);
+}
+
+void Ops::norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) {
+  rms_norm(normed, x, w.norm, w.epsilon);
+  linear(hidden, normed, w.gate, {});
+  linear(up, normed, w.up, {});
+  silu_times(hidden, up);
+}
+
 void Ops::attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
                     LayerCache* cache) {
   for (const Run& run : rows.runs) {
-    Tensor run_out = out.view_rows(run.first, run.count);    // (T, D)
-    const Tensor run_q = q.view_rows(run.first, run.count);  // (T, D)
-    const Tensor run_k = k.view_rows(run.first, run.count);  // (T, D)
-    const Tensor run_v = v.view_rows(run.first, run.count);  // (T, D)
+    Tensor run_out = out.view_rows(run.first, run.count);    // (T, H, D)
+    const Tensor run_q = q.view_rows(run.first, run.count);  // (T, H, D)
+    const Tensor run_k = k.view_rows(run.first, run.count);  // (T, G, D)
+    const Tensor run_v = v.view_rows(run.first, run.count);  // (T, G, D)
     if (!cache) {
       attend(run_out, run_q, run_k, run_v);
       continue;
     }
-    const Tensor cached_k = cache->k[run.sequence], cached_v = cache->v[run.sequence];  // (capacity, D)
-    Tensor new_k = cached_k.view_rows(run.start, run.count);                            // (T, D)
-    Tensor new_v = cached_v.view_rows(run.start, run.count);                            // (T, D)
+    const Tensor cached_k = cache->k[run.sequence], cached_v = cache->v[run.sequence];  // (capacity, G, D)
+    Tensor new_k = cached_k.view_rows(run.start, run.count);                            // (T, G, D)
+    Tensor new_v = cached_v.view_rows(run.start, run.count);                            // (T, G, D)
     copy(new_k, run_k);
     copy(new_v, run_v);
     const int64_t S = run.start + run.count;

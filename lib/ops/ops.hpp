@@ -25,7 +25,24 @@ struct Rows {
 
 /// One layer's keys and values: row p of sequence b belongs to the token at position p.
 struct LayerCache {
-  Tensor k, v;  ///< (B, capacity, D)
+  Tensor k, v;  ///< (B, capacity, G, D); with one head (B, capacity, D)
+};
+
+/// The angles of rotary positions: row p holds cos and sin of p · θ_i for each pair i of a head's elements.
+struct Rotary {
+  Tensor cos, sin;  ///< (context, D/2)
+};
+
+/// What stands between the residual stream and attention: a norm and three projections.
+struct QkvWeights {
+  const Tensor &norm, &q, &k, &v;  ///< (C); (H·D, C), (G·D, C), (G·D, C)
+  float epsilon;
+};
+
+/// The first half of a gated feed-forward: a norm and two projections.
+struct GatedWeights {
+  const Tensor &norm, &gate, &up;  ///< (C); (F, C), (F, C)
+  float epsilon;
 };
 
 /// Output first; shapes in the comment of each. Nothing is allocated by an operation on one row. Where shapes do not
@@ -45,30 +62,50 @@ class Ops {
   /// \name Fine operations
   ///@{
 
-  /// out[n] = table[index[n]].  out: (N, C); table: (V, C); index: (N) i32, each in [0, V).
+  /// out[n] = table[index[n]].  out: (N, C) f32; table: (V, C) f32, bf16 or f16; index: (N) i32, each in [0, V).
   virtual void gather(Tensor& out, const Tensor& table, const Tensor& index) = 0;
-  /// out = x · weightᵀ + bias.  out: (N, K); x: (N, C); weight: (K, C); bias: (K) or empty.
+  /// out = x · weightᵀ + bias.  out: (N, K); x: (N, C); weight: (K, C) f32, bf16 or f16; bias: (K) or empty. Everything
+  /// but the weight is f32, and so are the sums.
   virtual void linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) = 0;
   /// Each row: (x - mean) / √(variance + epsilon) · weight + bias, the variance over n.  out, x: (N, C); weight, bias:
   /// (C). Ba, Kiros, Hinton 2016, "Layer Normalization", equation 4.
   virtual void layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) = 0;
+  /// Each row: x / √(mean(x²) + epsilon) · weight.  out, x: (N, C); weight: (C) f32, bf16 or f16.
+  /// Zhang, Sennrich 2019, "Root Mean Square Layer Normalization", equation 4.
+  virtual void rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) = 0;
+  /// Turns each pair (x[i], x[i + D/2]) of each head by the angle of its row's position, in place.
+  /// x: (N, H, D); rotary.cos, rotary.sin: (context, D/2); position: (N) i32, each in [0, context).
+  /// Su and others 2021, "RoFormer", equation 34, with the pairs as halves of the head.
+  virtual void rotate(Tensor& x, const Rotary& rotary, const Tensor& position) = 0;
   /// x = max(x, 0), in place.
   virtual void relu(Tensor& x) = 0;
+  /// gate = silu(gate) ∘ up, in place; silu(x) = x / (1 + exp(-x)).  gate, up: (N, F).
+  /// Shazeer 2020, "GLU Variants Improve Transformer", equation 6.
+  virtual void silu_times(Tensor& gate, const Tensor& up) = 0;
   /// x += y.  Same shape.
   virtual void add(Tensor& x, const Tensor& y) = 0;
-  /// out = softmax(mask(q · kᵀ / √D)) · v for one sequence; query t stands at S - T + t and sees keys 0 to there.
-  /// out, q: (T, D); k, v: (S, D); T <= S.  Vaswani and others 2017, "Attention Is All You Need", equation 1.
+  /// Each head: out = softmax(mask(q · kᵀ / √D)) · v for one sequence; query t stands at S - T + t and sees keys 0 to
+  /// there. Query head h reads key/value head h / (H / G).  out, q: (T, H, D); k, v: (S, G, D); T <= S; or without the
+  /// heads' dimension for one head.  Vaswani and others 2017, "Attention Is All You Need", equation 1; Ainslie and
+  /// others 2023, "GQA".
   virtual void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) = 0;
   ///@}
 
   /// \name Coarse operations: a device overrides them where fusion pays
   ///@{
 
-  /// Every row attends to the tokens of its own sequence up to itself.  out, q, k, v: (N, D).
+  /// Every row attends to the tokens of its own sequence up to itself.  out, q: (N, H, D); k, v: (N, G, D); or (N, D).
   /// With a cache, k and v go into their rows of it first and the past is read from it; without, each run starts at
   /// position 0.
   virtual void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
                          LayerCache* cache);
+  /// normed = rms_norm(x); q, k, v = its projections, q and k rotated.  x, normed: (N, C); q: (N, H, D); k, v: (N, G,
+  /// D). `normed` is scratch: a device that fuses may leave it unwritten.
+  virtual void norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
+                        const Rotary& rotary, const Rows& rows);
+  /// hidden = silu(normed · gateᵀ) ∘ (normed · upᵀ) with normed = rms_norm(x).  hidden, up: (N, F); x, normed: (N, C).
+  /// `normed` and `up` are scratch.
+  virtual void norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w);
   ///@}
 };
 

@@ -45,9 +45,9 @@ TEST_CASE("a config is read field by field") {
   CHECK(c.vocabulary == 29);
   CHECK(c.epsilon == 1e-5f);
   CHECK(c.bos == 0);
-  CHECK(c.eos == 1);
+  CHECK(c.eos == std::vector<int32_t>{1});
   CHECK(load(folder, config_json("bos_token_id", "")).bos == -1);
-  CHECK(load(folder, config_json("eos_token_id", "")).eos == -1);
+  CHECK(load(folder, config_json("eos_token_id", "")).eos.empty());
 }
 
 TEST_CASE("a field that is missing, of another type or out of range is refused by name") {

@@ -75,7 +75,7 @@ int write_logits(const LogitsCommand& command) {
   const int64_t chunk = command.chunk ? std::min(command.chunk, T) : T;
 
   CpuOps ops;
-  const std::unique_ptr<Model> model = load_model(ops, command.model, B * chunk);
+  const std::unique_ptr<Model> model = load_model(ops, command.model, {.max_rows = B * chunk});
   KvCache cache;
   if (command.cache) cache = KvCache(ops, config, B, T);
   Gathered logits{B, T, {}}, taps{B, T, {}};
