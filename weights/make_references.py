@@ -1,4 +1,4 @@
-"""Write references/: small models, and for each lesson of part I cases with inputs, answers, taps and budgets.
+"""Write references/: small models, and for each lesson from 01 to 13 cases with inputs, answers, taps and budgets.
 
     python3 make_references.py                           the committed references
     python3 make_references.py --check                   make them again and compare to 1e-12
@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from reference_case import UNIT, WEIGHTS, Lesson
+from reference_parts import PARTS as PART_CASES, HeadSizes, check_parts
 from reference_sequences import generate, kv_cache
 from reference_values import (DECODER, SEED, TINY, TINY_A, TINY_B, Sizes, attend_inputs, attention_inputs, feed_forward_inputs,
                               integers, layer_norm_inputs, linear_weight, normal, random_tokens, signed, story_tokens,
@@ -295,8 +296,10 @@ LESSONS = {"01_tensor": tensor, "02_embedding": embedding, "03_layer_norm": laye
 
 
 def make(root, seed):
+    """Writes the models and the cases of every lesson; returns what it wrote."""
     check_attention()
-    size = Sizes(seed)
+    check_parts()
+    size, sizes = Sizes(seed), HeadSizes(seed)
     for number, model in enumerate(TINY):
         save_model(root / "models" / Path(model).name, tiny_model(np.random.default_rng([seed, number]), **size.of_model(model)))
     for name, cases in LESSONS.items():
@@ -304,12 +307,19 @@ def make(root, seed):
         lesson = Lesson(root, name, seed)
         cases(lesson, size)
         print(f"{name}: {lesson.count} cases", flush=True)
+    for name, cases in PART_CASES.items():
+        shutil.rmtree(root / name, ignore_errors=True)
+        lesson = Lesson(root, name, seed)
+        cases(lesson, sizes)
+        print(f"{name}: {lesson.count} cases", flush=True)
 
 
 def compare(old, new):
-    """Fail where two folders of references differ by more than 1e-12 of the size of a value (1 for smaller ones)."""
-    files = sorted(path.relative_to(old) for path in old.rglob("*") if path.suffix in (".npy", ".json", ".safetensors"))
-    assert files == sorted(path.relative_to(new) for path in new.rglob("*") if path.is_file()), "other files"
+    """Fail where the folders of `new` differ from those in `old` by more than 1e-12 of the size of a value (1 for smaller ones)."""
+    files = sorted(path.relative_to(new) for path in new.rglob("*") if path.is_file())
+    written = {file.parts[:2] if file.parts[0] == "models" else file.parts[:1] for file in files}
+    committed = [path.relative_to(old) for folder in written for path in old.joinpath(*folder).rglob("*")]
+    assert files == sorted(file for file in committed if file.suffix in (".npy", ".json", ".safetensors")), "other files"
     worst = 0.0
     for file in files:
         if file.suffix == ".npy":

@@ -22,7 +22,8 @@ FLOAT32_RUNS = 8
 class Record:
     """What one run makes: taps and outputs in order of computation."""
 
-    def __init__(self):
+    def __init__(self, dtype):
+        self.dtype = dtype
         self.tensors = {}  # name -> (folder, dims, array)
         self.budgets = {}  # name -> array
         self.margin = None
@@ -41,7 +42,7 @@ class Record:
 @contextmanager
 def shuffled_sums(generator):
     """Every sum over channels is taken in a random order: one float32 run can be exact by luck, eight are not."""
-    linear, matmul, layer_norm = functional.linear, torch.matmul, functional.layer_norm
+    linear, matmul, mean, layer_norm = functional.linear, torch.matmul, torch.mean, functional.layer_norm
 
     def shuffled_linear(x, weight, bias=None):
         order = torch.randperm(weight.shape[1], generator=generator)
@@ -51,15 +52,19 @@ def shuffled_sums(generator):
         order = torch.randperm(b.shape[-2], generator=generator)
         return matmul(a[..., order], b[..., order, :])
 
+    def shuffled_mean(x, dim):
+        return mean(x[..., torch.randperm(x.shape[dim], generator=generator)], dim)
+
     def shuffled_layer_norm(x, shape, weight, bias, epsilon):
         order = torch.randperm(x.shape[-1], generator=generator)
         return layer_norm(x[..., order], shape, weight[order], bias[order], epsilon)[..., order.argsort()]
 
-    functional.linear, torch.matmul, functional.layer_norm = shuffled_linear, shuffled_matmul, shuffled_layer_norm
+    functional.linear, torch.matmul = shuffled_linear, shuffled_matmul
+    torch.mean, functional.layer_norm = shuffled_mean, shuffled_layer_norm
     try:
         yield
     finally:
-        functional.linear, torch.matmul, functional.layer_norm = linear, matmul, layer_norm
+        functional.linear, torch.matmul, torch.mean, functional.layer_norm = linear, matmul, mean, layer_norm
 
 
 def as_argument(array, dtype):
@@ -73,7 +78,7 @@ def as_argument(array, dtype):
 
 @torch.no_grad()
 def compute(function, inputs, model, dtype):
-    record = Record()
+    record = Record(dtype)
     arguments = {name: as_argument(array, dtype) for name, array in inputs.items()}
     model = load_model(model, dtype) if model else None
     function(record, arguments, model)
