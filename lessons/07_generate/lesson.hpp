@@ -23,7 +23,7 @@ void probabilities(Tensor& out, const Tensor& logits, const SampleOptions& optio
 /// 1).
 int32_t sample(const Tensor& probabilities, double draw);
 
-/// Continues the prompt by up to options.max_tokens tokens, or until options.stop has come, which is kept. Calls draw()
+/// Continues the prompt by up to options.max_tokens tokens, or until one of options.stop has come, kept. Calls draw()
 /// once for each token and returns the new ones alone. There is no cache yet: every step feeds the whole sequence.
 std::vector<int32_t> generate(Ops& ops, const DecoderWeights& w, const std::vector<int32_t>& prompt,
                               const GenerateOptions& options, const std::function<double()>& draw);

@@ -102,7 +102,7 @@ std::vector<int32_t> generate(Ops& ops, const DecoderWeights& w, const std::vect
     sequence.push_back(token);
     made.push_back(token);
     // <<<
-    if (made.back() == options.stop) break;
+    if (options.ends(made.back())) break;
   }
   return made;
 }

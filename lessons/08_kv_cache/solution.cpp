@@ -121,7 +121,7 @@ std::vector<int32_t> generate(Ops& ops, const DecoderWeights& w, const std::vect
     // >>> the next step feeds the token just made, and nothing else
     feed = {made.back()};
     // <<<
-    if (made.back() == options.stop) break;
+    if (options.ends(made.back())) break;
   }
   return made;
 }

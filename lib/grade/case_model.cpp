@@ -30,7 +30,7 @@ void run_generate(const CaseInput& in, Generate* generate, Recording& rec) {
   GenerateOptions options;
   options.sampling = sample_options_of(in);
   options.max_tokens = int64_t(in.scalar("max_tokens"));
-  options.stop = model.config.eos.empty() ? -1 : model.config.eos[0];
+  options.stop = model.config.eos;
   const int32_t* prompt = in["prompt"].data<int32_t>();
   int64_t drawn = 0;
   const auto draw = [&] { return in["draws"].value(drawn++); };

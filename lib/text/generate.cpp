@@ -26,13 +26,9 @@ void check(const std::vector<std::vector<int32_t>>& prompts, const GenerateOptio
     const auto length = int64_t(prompts[i].size());
     const std::string name = prompts.size() == 1 ? "the prompt" : fmt::format("prompt {}", i + 1);
     if (length == 0) fail(name + " has no tokens");
-    if (length > context)
-      fail(fmt::format("{} has {} tokens, more than the model's context of {}", name, length, context));
-    if (options.max_tokens > context - length)
-      fail(
-          fmt::format("{} has {} tokens and {} more are wanted, which is past the end of the model's context of {}; "
-                      "ask for at most {}",
-                      name, length, options.max_tokens, context, context - length));
+    if (length >= context)
+      fail(fmt::format("{} has {} tokens, which leaves no room for one more in the context of {}", name, length,
+                       context));
   }
 }
 
@@ -41,6 +37,7 @@ struct Loop {
   Model& model;
   const GenerateOptions& options;
   const std::function<void(const Step&)>& on_step;
+  int64_t context;  // most tokens of a sequence
   std::vector<Sequence> sequences;
   KvCache cache;
   Batch batch;
@@ -50,27 +47,34 @@ struct Loop {
   /// First row of `s` that this step feeds.
   int64_t start(const Sequence& s) const { return options.cache ? s.fed : 0; }
 
-  /// Runs the rows gathered so far, whose logits go to rows [first, first + batch.wanted.size()).
-  void flush(int64_t first) {
+  /// Runs the rows gathered so far, whose logits go to row `first` and on. Returns the row after them.
+  int64_t flush(int64_t first) {
     const auto count = int64_t(batch.wanted.size());
-    if (count == 0) return;
+    if (count == 0) return first;
     const size_t V = size_t(logits.dim(1));
     Tensor part = logits.view_rows(first, count);  // (count, V)
     forward_finite(model, std::span(host).subspan(size_t(first) * V, size_t(count) * V), part, batch,
                    options.cache ? &cache : nullptr);
     batch.clear();
+    return first + count;
   }
 
   void feed() {
-    int64_t done = 0, waiting = 0;  // sequences whose logits are computed; whose rows stand in the batch
+    const auto most = size_t(model.max_rows());
+    int64_t row = 0;  // of the logits, for the first sequence in the batch
     for (const Sequence& s : sequences) {
       if (s.done) continue;
-      const std::span<const int32_t> tokens = std::span(s.tokens).subspan(size_t(start(s)));
-      if (batch.rows() + int64_t(tokens.size()) > model.max_rows()) flush(done), done += waiting, waiting = 0;
-      batch.add(int32_t(s.number), tokens, start(s), /*only_last=*/true);
-      ++waiting;
+      int64_t at = start(s);
+      std::span<const int32_t> left = std::span(s.tokens).subspan(size_t(at));
+      while (!left.empty()) {
+        if (size_t(batch.rows()) + left.size() > most) row = flush(row);
+        const size_t n = options.cache ? std::min(left.size(), most) : left.size();
+        batch.add(int32_t(s.number), left.first(n), at, /*only_last=*/true);
+        left = left.subspan(n), at += int64_t(n);
+        if (!left.empty()) flush(row);  // a piece of a long prompt: its logits give way to those of the next piece
+      }
     }
-    flush(done);
+    flush(row);
   }
 
   void draw(int64_t step) {
@@ -83,7 +87,7 @@ struct Loop {
       if (on_step) on_step({s.number, step, previous, current, std::span(s.tokens).subspan(size_t(previous)), token});
       s.fed = current;
       s.tokens.push_back(token);
-      s.done = token == options.stop || step + 1 == options.max_tokens;
+      s.done = options.ends(token) || step + 1 == options.max_tokens || current + 1 == context;
     }
   }
 };
@@ -94,19 +98,25 @@ std::vector<std::vector<int32_t>> generate(Model& model, const std::vector<std::
                                            const GenerateOptions& options,
                                            const std::function<void(const Step&)>& on_step) {
   const Config& config = model.config();
-  check(prompts, options, config.context);
+  if (options.context < 0 || options.context > config.context)
+    throw UsageError(
+        fmt::format("context: wanted 1 to {}, which is the model's, found {}", config.context, options.context));
+  const int64_t context = options.context ? options.context : config.context;
+  check(prompts, options, context);
   const auto B = int64_t(prompts.size());
-  Loop loop{model, options, on_step, {}, {}, {}, model.ops().allocate({B, config.vocabulary}), {}};
+  Loop loop{model, options, on_step, context, {}, {}, {}, model.ops().allocate({B, config.vocabulary}), {}};
   loop.host.resize(size_t(B * config.vocabulary));
-  size_t longest = 0;
+  int64_t longest = 0;  // of the sequences, at their ends
   for (size_t i = 0; i < prompts.size(); ++i) {
-    Sequence s{int64_t(i), {}, 0, Sampler(options.sampling, options.seed + i)};
-    s.tokens.reserve(prompts[i].size() + size_t(options.max_tokens));
+    Sequence s{int64_t(i), {}, 0, Sampler(options.sampling, options.seed + i, options.pick)};
+    const int64_t most =
+        int64_t(prompts[i].size()) + std::min(options.max_tokens, context - int64_t(prompts[i].size()));
+    s.tokens.reserve(size_t(most));
     s.tokens = prompts[i];
-    longest = std::max(longest, prompts[i].size());
+    longest = std::max(longest, most);
     loop.sequences.push_back(std::move(s));
   }
-  if (options.cache) loop.cache = KvCache(model.ops(), config, B, int64_t(longest) + options.max_tokens);
+  if (options.cache) loop.cache = KvCache(model.ops(), config, B, longest);
 
   const auto unfinished = [](const Sequence& s) { return !s.done; };
   for (int64_t step = 0; std::any_of(loop.sequences.begin(), loop.sequences.end(), unfinished); ++step) {

@@ -1,6 +1,7 @@
 /// The loop that turns logits into text: feed tokens, draw the next one of every sequence, until all have ended.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -14,10 +15,15 @@ namespace rungs {
 /// How a text is continued, and when it ends.
 struct GenerateOptions {
   SampleOptions sampling = {};
-  uint64_t seed = 0;         ///< sequence i draws with seed + i, so that each can be repeated alone
-  int64_t max_tokens = 100;  ///< a sequence ends after this many
-  int32_t stop = -1;         ///< or with this token, which is kept; -1: none
-  bool cache = true;         ///< false: every step feeds the whole of every sequence again
+  uint64_t seed = 0;               ///< sequence i draws with seed + i, so that each can be repeated alone
+  int64_t max_tokens = 100;        ///< a sequence ends after this many, or where the context ends
+  std::vector<int32_t> stop = {};  ///< or with one of these tokens, which is kept
+  bool cache = true;               ///< false: every step feeds the whole of every sequence again
+  int64_t context = 0;             ///< most tokens of a sequence, the prompt among them; 0: the model's context
+  Pick pick = {};                  ///< draws instead of probabilities() and sample(), when there is one
+
+  /// A sequence ends with this token.
+  bool ends(int32_t token) const { return std::find(stop.begin(), stop.end(), token) != stop.end(); }
 };
 
 /// What one step did with one sequence.
@@ -32,8 +38,8 @@ struct Step {
 /// Continues every prompt; all unfinished sequences share the calls of the model, whatever their lengths (one call a
 /// step, more only where their rows exceed Model::max_rows). Returns the tokens drawn for each prompt and calls
 /// `on_step` as each is drawn. With the cache and one prompt nothing is allocated after the first step.
-/// \throws UsageError for a prompt without tokens, a prompt longer than the model's context, a prompt that leaves too
-/// little room in it for max_tokens; Error when a logit is not finite.
+/// \throws UsageError for a prompt without tokens or one that leaves no room in the context; Error when a logit is not
+/// finite.
 std::vector<std::vector<int32_t>> generate(Model& model, const std::vector<std::vector<int32_t>>& prompts,
                                            const GenerateOptions& options,
                                            const std::function<void(const Step&)>& on_step = {});

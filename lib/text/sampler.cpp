@@ -89,6 +89,7 @@ int32_t sample(std::span<const float> probabilities, double draw) {
 }
 
 int32_t Sampler::next(std::span<const float> logits) {
+  if (pick_) return pick_(logits, options_, draw(random_));
   if (options_.temperature == 0 && !logits.empty()) return int32_t(largest(logits));  // no draw could change it
   probabilities_.resize(logits.size());
   probabilities(probabilities_, logits, options_, order_);

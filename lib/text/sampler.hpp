@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <span>
 #include <vector>
@@ -32,15 +33,22 @@ int32_t sample(std::span<const float> probabilities, double draw);
 /// The next draw in [0, 1): the upper 53 bits, so that it is the same on every platform.
 inline double draw(std::mt19937_64& random) { return double(random() >> 11) * 0x1p-53; }
 
+/// Another way to draw: from logits, options and a number in [0, 1) to a token.
+using Pick = std::function<int32_t(std::span<const float>, const SampleOptions&, double)>;
+
 /// Draws tokens one after the other. Allocates nothing after the first.
 class Sampler {
  public:
-  Sampler(const SampleOptions& options, uint64_t seed) : options_(options), random_(seed) { check(options); }
+  Sampler(const SampleOptions& options, uint64_t seed, Pick pick = {})
+      : options_(options), random_(seed), pick_(std::move(pick)) {
+    check(options);
+  }
   int32_t next(std::span<const float> logits);
 
  private:
   SampleOptions options_;
   std::mt19937_64 random_;
+  Pick pick_;
   std::vector<float> probabilities_;
   std::vector<int32_t> order_;
 };

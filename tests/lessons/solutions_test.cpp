@@ -150,7 +150,7 @@ TEST_CASE("lessons 07 and 08: generate gives the library's text") {
     GenerateOptions options;
     options.sampling.temperature = temperature;
     options.max_tokens = 24;
-    options.stop = trained().config.eos[0];
+    options.stop = trained().config.eos;
     options.seed = 7;
     CpuOps ops;
     Decoder decoder(ops, weights_directory() / "decoder", 64);

@@ -84,13 +84,13 @@ TEST_CASE("more rows than the model has room for are fed in several calls") {
   CHECK(model.rows == std::vector<int64_t>{3 + 1, 8, 5, 4, 4, 4, 4});
 }
 
-TEST_CASE("a stop token ends its sequence and is kept") {
+TEST_CASE("each of the stop tokens ends its sequence and is kept") {
   Loaded m;
   const auto all = generate(*m.model, prompts, {.sampling = {.temperature = 1}, .seed = 5, .max_tokens = 12});
   const int32_t stop = all[2][4];
   CountingModel model(*m.model, 24);
   const auto stopped =
-      generate(model, prompts, {.sampling = {.temperature = 1}, .seed = 5, .max_tokens = 12, .stop = stop});
+      generate(model, prompts, {.sampling = {.temperature = 1}, .seed = 5, .max_tokens = 12, .stop = {29, stop}});
   size_t longest = 0;
   for (size_t i = 0; i < prompts.size(); ++i) {
     const auto end = std::find(all[i].begin(), all[i].end(), stop);
@@ -125,26 +125,52 @@ TEST_CASE("the steps show what was fed, and where") {
         std::vector<Seen>{{0, 0, 0, 2, {0, 24}}, {0, 1, 0, 3, {0, 24, t[0]}}, {0, 2, 0, 4, {0, 24, t[0], t[1]}}});
 }
 
-TEST_CASE("the context can be filled to its end, and no further") {
+TEST_CASE("a long prompt is fed in pieces that the model has room for") {
+  Loaded m;
+  CountingModel model(*m.model, 3);
+  const GenerateOptions options{.max_tokens = 5};
+  CHECK(generate(model, prompts, options) == generate(*m.model, prompts, options));
+  CHECK(std::vector(model.rows.begin(), model.rows.begin() + 7) == std::vector<int64_t>{3, 1, 3, 3, 2, 3, 2});
+}
+
+TEST_CASE("a sequence ends where the context ends") {
   Loaded m;
   const Tokens prompt(10, 24), full(24, 24), longer(25, 24);
-  CHECK(generate(*m.model, {prompt}, {.max_tokens = 14})[0].size() == 14);
-  const auto says = [&](const std::vector<Tokens>& of, int64_t max_tokens, const char* sentence) {
-    CHECK_THROWS_WITH_AS(generate(*m.model, of, {.max_tokens = max_tokens}), sentence, UsageError);
+  for (const bool cache : {true, false}) {
+    CHECK(generate(*m.model, {prompt}, {.max_tokens = 15, .cache = cache})[0].size() == 14);
+    CHECK(generate(*m.model, {prompt}, {.max_tokens = 15, .cache = cache, .context = 12})[0].size() == 2);
+    const auto both = generate(*m.model, {prompt, {0}}, {.max_tokens = 20, .cache = cache});
+    CHECK(both[0].size() == 14);
+    CHECK(both[1].size() == 20);
+  }
+  const auto says = [&](const std::vector<Tokens>& of, const GenerateOptions& options, const char* sentence) {
+    CHECK_THROWS_WITH_AS(generate(*m.model, of, options), sentence, UsageError);
   };
-  says(
-      {prompt}, 15,
-      "the prompt has 10 tokens and 15 more are wanted, which is past the end of the model's context of 24; ask for at "
-      "most 14");
-  says({{0}, full}, 1,
-       "prompt 2 has 24 tokens and 1 more are wanted, which is past the end of the model's context of 24; ask for at "
-       "most 0");
-  says({longer}, 1, "the prompt has 25 tokens, more than the model's context of 24");
-  says({{0}, {}}, 1, "prompt 2 has no tokens");
-  says({}, 1, "wanted at least one prompt, found none");
-  says({prompt}, 0, "max-tokens: wanted at least 1, found 0");
-  says({{0, 30}}, 1, "token id 30 at position 1 is not in [0, 30)");
-  says({{0, -1}}, 1, "token id -1 at position 1 is not in [0, 30)");
+  says({{0}, full}, {}, "prompt 2 has 24 tokens, which leaves no room for one more in the context of 24");
+  says({longer}, {}, "the prompt has 25 tokens, which leaves no room for one more in the context of 24");
+  says({prompt}, {.context = 8}, "the prompt has 10 tokens, which leaves no room for one more in the context of 8");
+  says({prompt}, {.context = 25}, "context: wanted 1 to 24, which is the model's, found 25");
+  says({prompt}, {.context = -1}, "context: wanted 1 to 24, which is the model's, found -1");
+  says({{0}, {}}, {}, "prompt 2 has no tokens");
+  says({}, {}, "wanted at least one prompt, found none");
+  says({prompt}, {.max_tokens = 0}, "max-tokens: wanted at least 1, found 0");
+  says({{0, 30}}, {}, "token id 30 at position 1 is not in [0, 30)");
+  says({{0, -1}}, {}, "token id -1 at position 1 is not in [0, 30)");
+}
+
+TEST_CASE("a pick draws instead of the sampler, from the logits and the next number") {
+  Loaded m;
+  std::vector<double> draws;
+  const auto pick = [&](std::span<const float> logits, const SampleOptions& options, double draw) {
+    CHECK(logits.size() == 30);
+    CHECK(options.temperature == 0.5);
+    draws.push_back(draw);
+    return int32_t(draws.size() + 4);
+  };
+  const GenerateOptions options{.sampling = {.temperature = 0.5}, .seed = 7, .max_tokens = 3, .pick = pick};
+  CHECK(generate(*m.model, {{0}}, options)[0] == Tokens{5, 6, 7});
+  std::mt19937_64 random(7);
+  for (const double drawn : draws) CHECK(drawn == draw(random));
 }
 
 TEST_CASE("with the cache and one prompt nothing is allocated after the first step") {

@@ -117,7 +117,7 @@ int generate_text(const GenerateCommand& command) {
   std::vector<std::vector<int32_t>> tokens;
   for (const Prompt& prompt : prompts) tokens.push_back(prompt.tokens);
   GenerateOptions options = command.options;
-  options.stop = vocabulary.eos();
+  options.stop = {vocabulary.eos()};
 
   // A bar only where nothing else shows that something happens.
   const bool quiet = prompts.size() > 1 && !command.trace;
@@ -136,7 +136,7 @@ int generate_text(const GenerateCommand& command) {
                                   {"prompt_tokens", prompts[i].tokens},
                                   {"tokens", drawn[i]},
                                   {"text", vocabulary.decode(whole)},
-                                  {"finish", drawn[i].back() == options.stop ? "stop" : "length"}});
+                                  {"finish", options.ends(drawn[i].back()) ? "stop" : "length"}});
     }
     if (command.trace) out["steps"] = watcher.steps;
     fmt::print("{}\n", out.dump(2));
