@@ -116,10 +116,13 @@ class Decoder(nn.Module):
         self.final_norm = nn.LayerNorm(config.channels, config.epsilon)
         self.output = nn.Linear(config.channels, config.vocabulary)
 
+    def embed(self, tokens, start_pos):
+        positions = start_pos + torch.arange(tokens.shape[-1])
+        return self.token_embedding(tokens) + self.position_embedding(positions)  # (..., T, C)
+
     def forward(self, tokens, parts=Parts(), caches=None, start_pos=0, tap=no_tap):
         """tokens: (..., T) -> logits (..., T, V). caches: one Cache a layer; the call writes its rows from start_pos on."""
-        positions = start_pos + torch.arange(tokens.shape[-1])
-        x = self.token_embedding(tokens) + self.position_embedding(positions)  # (..., T, C)
+        x = self.embed(tokens, start_pos)  # (..., T, C)
         tap("x", x, "token", "channel")
 
         for i, layer in enumerate(self.layers):
@@ -131,8 +134,9 @@ class Decoder(nn.Module):
                 layer_tap("x", x, "token", "channel")
 
         if parts.final_norm:
-            tap("mean", x.mean(-1), "token")
-            tap("variance", x.var(-1, unbiased=False), "token")
+            if isinstance(self.final_norm, nn.LayerNorm):
+                tap("mean", x.mean(-1), "token")
+                tap("variance", x.var(-1, unbiased=False), "token")
             x = self.final_norm(x)
             tap("normed", x, "token", "channel")
         return self.output(x)  # (..., T, V)
@@ -174,14 +178,14 @@ def load_safetensors(path):
     return tensors
 
 
-def save_model(directory, model):
-    """Write config.json and model.safetensors."""
+def save_model(directory, model, more={}):
+    """Write config.json, with `more` among its keys, and model.safetensors."""
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     c = model.config
     config = {
         "model_type": "rungs_decoder", "max_position_embeddings": c.context, "hidden_size": c.channels,
-        "head_dim": c.head_dim, "intermediate_size": c.hidden, "num_hidden_layers": c.layers, "vocab_size": c.vocabulary,
+        "head_dim": c.head_dim, **more, "intermediate_size": c.hidden, "num_hidden_layers": c.layers, "vocab_size": c.vocabulary,
         "layer_norm_eps": c.epsilon, "bos_token_id": 0, "eos_token_id": 1, "torch_dtype": "float32",
     }
     (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n")
