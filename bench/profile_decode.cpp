@@ -72,7 +72,7 @@ int main(int argc, char** argv) try {
     const std::string_view name = TimingOps::names[i];
     if (sum.calls == 0) continue;
     inside += sum.seconds;
-    if (name == "linear" || name == "attention") products += sum.seconds;
+    if (name == "linear" || name == "attention" || name.starts_with("norm_")) products += sum.seconds;
     row(name.data(), sum.calls, sum.seconds);
   }
   row("between and sampling", 0, timed.seconds - inside);

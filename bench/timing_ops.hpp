@@ -16,9 +16,27 @@ class TimingOps final : public Ops {
     int64_t calls = 0;
   };
 
-  enum Operation { linear_, attention_, attend_, layer_norm_, relu_, add_, gather_, copy_, upload_, download_, count_ };
+  enum Operation {
+    linear_,
+    norm_qkv_,
+    norm_gated_,
+    attention_,
+    attend_,
+    layer_norm_,
+    rms_norm_,
+    rotate_,
+    relu_,
+    silu_times_,
+    add_,
+    gather_,
+    copy_,
+    upload_,
+    download_,
+    count_
+  };
   static constexpr std::array<std::string_view, count_> names = {
-      "linear", "attention", "attend", "layer_norm", "relu", "add", "gather", "copy", "upload", "download"};
+      "linear", "norm_qkv",   "norm_gated", "attention", "attend", "layer_norm", "rms_norm", "rotate",
+      "relu",   "silu_times", "add",        "gather",    "copy",   "upload",     "download"};
   using Sums = std::array<Sum, count_>;
 
   explicit TimingOps(Ops& inner) : inner_(inner) {}
@@ -43,6 +61,15 @@ class TimingOps final : public Ops {
   void layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) override {
     timed(layer_norm_, [&] { inner_.layer_norm(out, x, weight, bias, epsilon); });
   }
+  void rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) override {
+    timed(rms_norm_, [&] { inner_.rms_norm(out, x, weight, epsilon); });
+  }
+  void rotate(Tensor& x, const Rotary& rotary, const Tensor& position) override {
+    timed(rotate_, [&] { inner_.rotate(x, rotary, position); });
+  }
+  void silu_times(Tensor& gate, const Tensor& up) override {
+    timed(silu_times_, [&] { inner_.silu_times(gate, up); });
+  }
   void relu(Tensor& x) override {
     timed(relu_, [&] { inner_.relu(x); });
   }
@@ -55,6 +82,13 @@ class TimingOps final : public Ops {
   void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
                  LayerCache* cache) override {
     timed(attention_, [&] { inner_.attention(out, q, k, v, rows, cache); });
+  }
+  void norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
+                const Rotary& rotary, const Rows& rows) override {
+    timed(norm_qkv_, [&] { inner_.norm_qkv(normed, q, k, v, x, w, rotary, rows); });
+  }
+  void norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) override {
+    timed(norm_gated_, [&] { inner_.norm_gated(normed, hidden, up, x, w); });
   }
 
  private:
