@@ -46,12 +46,12 @@ std::vector<Split> splits_of(int32_t T) {
   return {{T}, in_chunks_of(1), {T - 1, 1}, {1, T - 1}, in_chunks_of(3), in_chunks_of(7), {T / 2, T - T / 2}};
 }
 
-/// Rows through ops.linear for one token of the decoder: q, k, v, o, up and down in each layer, and the output
-/// projection.
-int64_t linear_rows_per_token(const Config& config) { return 6 * config.layers + 1; }
+/// Rows through ops.linear for one token: q, k, v, o, up, down and perhaps gate in each layer. The output projection
+/// comes on top, for each row whose logits are wanted.
+int64_t linear_rows_per_token(const Config& config) { return (config.gated ? 7 : 6) * config.layers; }
 
 void add_splits(std::vector<Case>& cases, const Case& prompt, const Case* other, const std::filesystem::path& weights) {
-  const int64_t per_token = linear_rows_per_token(load_config(weights / prompt.input.model));
+  const int64_t per_token = linear_rows_per_token(load_config(weights / prompt.input.model)) + 1;
   const auto T = int32_t(prompt.input["tokens"].count());
   const auto add = [&](const Split& split, const char* what, const char* extra) {
     Case c = prompt.copy();
@@ -79,11 +79,14 @@ static std::optional<int64_t> rows_that_are_enough(const Case& c, const std::fil
   const std::string& run = c.input.run;
   if (!c.error.empty()) return std::nullopt;
   if (run == "attention") return 4 * c.input["x"].dim(0);  // q, k, v and o
-  if (run != "decoder_forward" && run != "generate") return std::nullopt;
+  if (run != "decoder_forward" && run != "llama_forward" && run != "generate") return std::nullopt;
   const int64_t per_token = linear_rows_per_token(load_config(weights / c.input.model));
-  if (run == "decoder_forward") return per_token * c.input["tokens"].count();
-  return per_token *
-         (c.input["prompt"].count() + c.find("tokens")->value.count() - 1);  // the last token made is not fed
+  if (run != "generate") return (per_token + 1) * c.input["tokens"].count();
+  const bool batch = c.input.in.count("lengths") > 0;  // prompts of several sequences, joined
+  const int64_t prompts = c.input[batch ? "tokens" : "prompt"].count(), made = c.find("tokens")->value.count();
+  const int64_t sequences = batch ? c.input["lengths"].count() : 1;
+  const int64_t wanted = batch ? made : prompts + made - sequences;  // 07 and 08 project every row to logits
+  return per_token * (prompts + made - sequences) + wanted;          // the last token of a sequence is not fed
 }
 
 std::vector<Case> cases_of(const Lesson& lesson, Suite suite) {
