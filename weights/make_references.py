@@ -1,7 +1,8 @@
 """Write references/: small models, and for each lesson from 01 to 13 cases with inputs, answers, taps and budgets.
 
     python3 make_references.py                           the committed references
-    python3 make_references.py --check                   make them again and compare to 1e-12
+    python3 make_references.py --llama                   those of lesson 15, which need transformers 4.46
+    python3 make_references.py --check [--llama]         make them again and compare to 1e-12
     python3 make_references.py --seed 7 --out DIR        other cases of the same format, for hidden tests
 """
 import argparse
@@ -296,7 +297,6 @@ LESSONS = {"01_tensor": tensor, "02_embedding": embedding, "03_layer_norm": laye
 
 
 def make(root, seed):
-    """Writes the models and the cases of every lesson; returns what it wrote."""
     check_attention()
     check_parts()
     size, sizes = Sizes(seed), HeadSizes(seed)
@@ -343,9 +343,12 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--out", type=Path, default=WEIGHTS / "references")
+    parser.add_argument("--llama", action="store_true")
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(1)  # one order of sums
+    if options.llama:
+        from reference_llama_cases import make_llama as make
     if options.check:
         with tempfile.TemporaryDirectory() as folder:
             make(Path(folder), options.seed)

@@ -6,6 +6,7 @@ program makes. See references/README.md for the files.
 import json
 import zlib
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -78,10 +79,10 @@ def as_argument(array, dtype):
 
 @torch.no_grad()
 def compute(function, inputs, model, dtype):
+    """model: None, or what gives the model in a dtype."""
     record = Record(dtype)
     arguments = {name: as_argument(array, dtype) for name, array in inputs.items()}
-    model = load_model(model, dtype) if model else None
-    function(record, arguments, model)
+    function(record, arguments, model(dtype) if model else None)
     return record
 
 
@@ -121,18 +122,23 @@ def file_type(array):
 class Lesson:
     """Writes the cases of one lesson, numbered in the order in which they are added."""
 
-    def __init__(self, root, name, seed):
-        self.root, self.name, self.seed, self.count = root, name, seed, 0
+    def __init__(self, root, name, seed, load=load_model):
+        """load(directory, dtype) gives a model."""
+        self.root, self.name, self.seed, self.load, self.count = root, name, seed, load, 0
 
     def rng(self, what):
         """Random numbers that belong to one case, so that a new case changes no other."""
         return np.random.default_rng([self.seed, zlib.crc32(f"{self.name}/{what}".encode())])
 
+    def model(self, name):
+        """What gives the model of that name in a dtype; None where there is no name."""
+        return partial(self.load, model_path(self.root, name)) if name else None
+
     def skip(self):
         self.count += 1
 
     def add(self, what, run, says, inputs, function, model=None, taps=True):
-        record, errors = reference(function, inputs, model and model_path(self.root, model))
+        record, errors = reference(function, inputs, self.model(model))
         directory = self._directory(what, inputs)
         entries = []
         for name, (folder, dims, array) in record.tensors.items():
@@ -152,7 +158,7 @@ class Lesson:
         self.count += 1
         directory = self.root / self.name / f"{self.count:02d}_{what}"
         for name, array in inputs.items():
-            assert array.dtype in (np.float32, np.int32, np.float64) and (array.dtype != np.float64 or array.ndim < 2)
+            assert array.dtype in (np.float32, np.int32, np.float64) and (array.dtype != np.float64 or array.ndim < 2 or name == "draws")
             self._save(directory / "in" / name, array)
         return directory
 

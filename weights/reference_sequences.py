@@ -137,7 +137,7 @@ def generate_cases(lesson, size):
         for _ in range(5000):
             inputs = {"prompt": prompt(rng), "max_tokens": scalar(max_tokens), "temperature": scalar(temperature), "top_k": scalar(top_k),
                       "top_p": scalar(top_p), "draws": np.floor(rng.random(max_tokens) * 1e4) / 1e4}
-            record = compute(run_generate, inputs, model_path(lesson.root, model), torch.float64)
+            record = compute(run_generate, inputs, lesson.model(model), torch.float64)
             tokens = record.tensors["tokens"][2].tolist()
             right_end = tokens[-1] == EOS and 2 < len(tokens) < max_tokens if ends else EOS not in tokens
             if right_end and len(set(tokens)) > 2 and record.margin > MARGIN:
