@@ -50,16 +50,21 @@ def loss_of(model, rows):
 
 def new_model(vocabulary, seed):
     torch.manual_seed(seed)
-    model = Decoder(Config(context=CONTEXT, channels=96, head_dim=64, hidden=320, layers=2, vocabulary=vocabulary, epsilon=1e-5))
+    return with_start_values(Decoder(Config(context=CONTEXT, channels=96, head_dim=64, hidden=320, layers=2, vocabulary=vocabulary,
+                                            epsilon=1e-5)))
+
+
+def with_start_values(model):
     with torch.no_grad():
         for name, value in model.named_parameters():
             if value.dim() == 2:
                 value.normal_(std=0.1 if "embedding" in name else 1 / math.sqrt(value.shape[1]))
-        # Positions start as waves, which makes neighbours alike: learning 1152 unrelated rows would take far longer.
-        position = torch.arange(CONTEXT)[:, None]
-        rate = torch.exp(torch.arange(48) / 48 * -math.log(2000))  # radians a position, 1 to 1/2000
-        waves = torch.cat([torch.sin(position * rate), torch.cos(position * rate)], dim=1)
-        model.position_embedding.weight.copy_(0.1 * waves)
+        if hasattr(model, "position_embedding"):
+            # Positions start as waves, which makes neighbours alike: learning 1152 unrelated rows would take far longer.
+            position, half = torch.arange(model.config.context)[:, None], model.config.channels // 2
+            rate = torch.exp(torch.arange(half) / half * -math.log(2000))  # radians a position, 1 to 1/2000
+            waves = torch.cat([torch.sin(position * rate), torch.cos(position * rate)], dim=1)
+            model.position_embedding.weight.copy_(0.1 * waves)
         for layer in model.layers:
             layer.attention.o.weight.mul_(0.5)
             layer.feed_forward.down.weight.mul_(0.5)
@@ -73,8 +78,8 @@ def batches(rng, tokenizer):
         yield stories_as_rows(rng, tokenizer, 2, CONTEXT)
 
 
-def train(model, tokenizer, options):
-    rng = random.Random(options.seed)
+def train(model, source, options):
+    """source: endless batches, those of first positions and those of the whole context in turn."""
     decay = [p for p in model.parameters() if p.dim() == 2]
     plain = [p for p in model.parameters() if p.dim() == 1]
     optimizer = torch.optim.AdamW([{"params": decay, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}],
@@ -84,7 +89,6 @@ def train(model, tokenizer, options):
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, schedule)
 
     begin, sums = time.time(), [0.0, 0.0]
-    source = batches(rng, tokenizer)
     for step in range(options.steps):
         loss = loss_of(model, next(source)).mean()
         optimizer.zero_grad()
@@ -141,7 +145,7 @@ def main():
     model = new_model(len(tokenizer.tokens), options.seed)
     print(f"{len(tokenizer.tokens)} tokens, {sum(p.numel() for p in model.parameters())} parameters", flush=True)
 
-    train(model, tokenizer, options)
+    train(model, batches(random.Random(options.seed), tokenizer), options)
     save_model(options.out, model)
     tokenizer.save(options.out / "vocabulary.json")
     report(model.eval(), tokenizer)
