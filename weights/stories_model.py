@@ -73,6 +73,7 @@ def export(directory, model):
     state = {hf_name(name): value.bfloat16().contiguous() for name, value in model.state_dict().items() if name != "output.weight"}
     part = directory / "model.safetensors.part"
     save_file(state, part, metadata={"format": "pt"})
+    part.chmod(0o644)  # the library makes it for its owner alone
     os.replace(part, directory / "model.safetensors")
     write(directory / "config.json", json.dumps(config, indent=2) + "\n")
     write(directory / "generation_config.json", json.dumps(generation, indent=2) + "\n")

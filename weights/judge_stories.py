@@ -1,0 +1,84 @@
+"""Judge weights/stories with transformers' LlamaForCausalLM, and show what it writes.
+
+    python3 judge_stories.py
+needs: torch, safetensors, tokenizers, transformers 4.46.
+"""
+import argparse
+import random
+from pathlib import Path
+
+import torch
+from transformers import AutoTokenizer, LlamaForCausalLM
+
+from more_stories import make_story
+from stories_model import load_stories, load_tokenizer
+from story_tasks import TASKS, lines_of, make_lines, prompt_text
+from train_stories import held_out_loss
+
+GROUPS = ("everywhere", "few-shot only", "zero-shot only", "nowhere")
+PROMPTS = ["Once upon a time", "One day, a brave fox named Rosa", "Tom had a red kite, but"]
+
+
+@torch.no_grad()
+def complete(model, tokenizer, prompt, limit, temperature=0.0, seed=1):
+    """The text that the model puts after the prompt; <eos> stays in it."""
+    torch.manual_seed(seed)
+    ids = tokenizer(prompt, return_tensors="pt")
+    sampling = dict(do_sample=True, temperature=temperature, top_p=0.9, top_k=0) if temperature else \
+        dict(do_sample=False, temperature=None, top_p=None)
+    out = model.generate(**ids, max_new_tokens=limit, pad_token_id=tokenizer.eos_token_id, **sampling)
+    return tokenizer.decode(out[0, ids["input_ids"].shape[1]:])
+
+
+def first_line(text):
+    return text.replace("<eos>", "\n").split("\n")[0].strip()
+
+
+def answers(model, tokenizer, task, lines, rng, examples):
+    """How many questions are answered right, greedy. Examples come from the pairs that may stand in few-shot texts."""
+    pool = lines_of(task, "everywhere", "few-shot only")
+    right, wrong = 0, []
+    for question, answer in lines:
+        shown = rng.sample([line for line in pool if question not in line], examples)
+        got = first_line(complete(model, tokenizer, prompt_text(task, question, shown, header=not examples), 16))
+        right += got == answer
+        wrong += [f"{question} => {got}"] if got != answer else []
+    return right, wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=Path, default=Path(__file__).parent / "stories")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+
+    model = LlamaForCausalLM.from_pretrained(options.model, torch_dtype=torch.float64).eval()
+    ours, ids = load_stories(options.model, torch.float64), torch.randint(2, 1024, (2, 512))
+    with torch.no_grad():
+        print(f"largest difference of the logits, transformers against hybrid.py, float64: {(model(ids).logits - ours(ids)).abs().max():.2e}")
+    raw = load_tokenizer(options.model)
+    for what, make in (("stories", make_story), ("lines", make_lines)):
+        print(f"held-out loss of {what}: {held_out_loss(ours.float(), raw, make, 32):.4f}")
+
+    tokenizer = AutoTokenizer.from_pretrained(options.model)
+    model = model.float()
+    model.generation_config.temperature = model.generation_config.top_p = None
+    for task, (_, pairs) in TASKS.items():
+        turned = [(b, a) for i, (a, b) in enumerate(pairs) if i % 2] if task == "synonyms" else []
+        for group in GROUPS + (("turned, nowhere",) if turned else ()):
+            lines = turned if group.startswith("turned") else [line for line in lines_of(task, group) if line in pairs]
+            scores = []
+            for examples in (0, 3):
+                right, wrong = answers(model, tokenizer, task, lines, random.Random(5), examples)
+                scores.append(f"{right} of {len(lines)}")
+                print(f"  {task}, {group}, {examples} examples, wrong: {'; '.join(wrong[:6])}")
+            print(f"| {task} | {group} | {scores[0]} | {scores[1]} |", flush=True)
+
+    for prompt in PROMPTS + ["happy =>", "cheese =>", "moon landing =>", prompt_text("french", "happy", TASKS["french"][1][:3]),
+                             prompt_text("synonyms", "happy", TASKS["synonyms"][1][10:13])]:
+        for temperature in (0.0, 0.6):
+            print(f"--- {temperature}\n{prompt}[{complete(model, tokenizer, prompt, 250, temperature)}]", flush=True)
+
+
+if __name__ == "__main__":
+    main()
