@@ -15,12 +15,15 @@ import numpy as np
 import torch
 from torch import nn
 
+from hybrid import load_hybrid, save_hybrid
 from reference_case import UNIT, WEIGHTS, Lesson
+from reference_hybrid import whole_models
 from reference_parts import PARTS as PART_CASES, HeadSizes, check_parts
 from reference_sequences import generate, kv_cache
 from reference_values import (DECODER, SEED, TINY, TINY_A, TINY_B, Sizes, attend_inputs, attention_inputs, feed_forward_inputs,
                               integers, layer_norm_inputs, linear_weight, normal, random_tokens, signed, story_tokens,
                               tiny_model)
+from tiny_hybrid import TINY_HYBRIDS, tiny_hybrid
 from torch_decoder import PARTS, Attention, Layer, Config, attend, save_model
 
 # How a case runs: the record takes taps and outputs, a holds the inputs by name.
@@ -82,8 +85,8 @@ def run_attention(mask):
 
 
 def run_decoder_forward(lesson):
-    """The taps of the final norm are those of the lesson about it; later lessons know it as one step."""
-    final = ("mean", "variance", "normed")
+    """Mean and variance are taps of the lesson about them; later lessons know the norm as one step."""
+    final = ("mean", "variance")
 
     def run(record, a, model):
         tap = lambda name, *rest: name in final and lesson != "03_layer_norm" or record.tap(name, *rest)
@@ -307,10 +310,13 @@ def make(root, seed):
         lesson = Lesson(root, name, seed)
         cases(lesson, size)
         print(f"{name}: {lesson.count} cases", flush=True)
+    for name in TINY_HYBRIDS:
+        save_hybrid(root / "models" / name, tiny_hybrid(name, seed))
     for name, cases in PART_CASES.items():
         shutil.rmtree(root / name, ignore_errors=True)
-        lesson = Lesson(root, name, seed)
+        lesson = Lesson(root, name, seed, load_hybrid)
         cases(lesson, sizes)
+        whole_models(lesson)
         print(f"{name}: {lesson.count} cases", flush=True)
 
 

@@ -6,10 +6,11 @@ import torch
 from torch.nn import functional
 from transformers import DynamicCache
 
+from hybrid import attend
 from reference_case import WEIGHTS, Lesson, compute
 from reference_llama import (BOS, MARGIN, MODELS, STORIES, load, path_of, forward, run_cached, run_generate, run_llama_forward,
                              run_prompt, run_weights, save_models, shape)
-from reference_parts import attend, rms_norm, rotate, split_heads
+from reference_parts import rms_norm, rotate, split_heads
 from reference_values import integers, scalar, signed
 
 STORY_PROMPTS = ("Once upon a time, there was a", "One day, Tom and his dog went to", "The little girl was happy because she had",

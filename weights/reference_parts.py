@@ -2,13 +2,13 @@
 
 T tokens in this call, S tokens attended to, H query heads, G key/value heads, D head width, C model width, F hidden width.
 """
-import math
-
 import numpy as np
 import torch
 from torch.nn import functional
 
-from reference_values import (EPSILON, SEED, attend_inputs, linear_weight, norm_weight, normal, scalar, signed)
+import hybrid
+from hybrid import attend
+from reference_values import EPSILON, SEED, attend_inputs, filled_cache, linear_weight, norm_weight, normal, scalar, signed
 from torch_decoder import no_tap
 
 # The parts, in PyTorch's own operations
@@ -17,18 +17,6 @@ from torch_decoder import no_tap
 def split_heads(x, heads):
     """(T, H·D) -> (T, H, D)"""
     return x.unflatten(-1, (heads, -1))
-
-
-def attend(q, k, v, tap=no_tap):
-    """q: (T, H, D); k, v: (S, G, D) -> (T, H, D). Query head h reads head h / (H/G); the queries are the last T of the S tokens."""
-    (T, H, D), (S, G, _) = q.shape, k.shape
-    k, v = (t.repeat_interleave(H // G, dim=1) for t in (k, v))  # (S, H, D)
-    scores = torch.matmul(q.transpose(0, 1), k.permute(1, 2, 0)) / math.sqrt(D)  # (H, T, S)
-    tap("scores", scores, "head", "query", "key")
-    future = torch.ones(T, S, dtype=torch.bool).triu(S - T + 1)
-    weights = torch.softmax(scores.masked_fill(future, -math.inf), -1)
-    tap("weights", weights, "head", "query", "key")
-    return torch.matmul(weights, v.transpose(0, 1)).transpose(0, 1)  # (T, H, D)
 
 
 def rope_table(theta, context, head_dim, dtype):
@@ -169,8 +157,7 @@ def cached(rng, inputs, start, free):
     prefix = torch.from_numpy(normal(rng, start, C)).double()
     result = inputs | {"start_pos": scalar(start)}
     for name in "kv":
-        rows = projected(a, name, prefix, 0).numpy().astype(np.float32)
-        result[f"cache.{name}"] = np.concatenate([rows, signed(rng, 2.0, 4.0, T + free, *rows.shape[1:])])
+        result[f"cache.{name}"] = filled_cache(rng, start + T + free, projected(a, name, prefix, 0))
     return result
 
 
@@ -369,6 +356,7 @@ def check_parts():
         future = torch.ones(5, 5, dtype=torch.bool).triu(1)
         assert (ours - theirs(x[None], x[None], x[None], attn_mask=future)[0][0]).abs().max() < 1e-14
         q = torch.randn(4, 2, 6, dtype=torch.float64)
+        assert (rotate(q, *rope_table(10.0, 9, 6, torch.float64), 5) - hybrid.rotate(q, 10.0, 5)).abs().max() < 1e-14
         turn = torch.polar(torch.ones(4, 3).double(), torch.outer(torch.arange(4.0).double() + 5, 10.0 ** (-torch.arange(3).double() * 2 / 6)))
         z = torch.complex(q[..., :3], q[..., 3:]) * turn[:, None]
         assert (rotate(q, *rope_table(10.0, 9, 6, torch.float64), 5) - torch.cat([z.real, z.imag], -1)).abs().max() < 1e-14

@@ -3,8 +3,8 @@ import numpy as np
 import torch
 
 from reference_case import WEIGHTS, compute, model_path
-from reference_values import (DECODER, TINY_A, TINY_B, attend_inputs, attention_inputs, integers, normal, random_tokens,
-                              scalar, signed, story_tokens)
+from reference_values import (DECODER, TINY_A, TINY_B, attend_inputs, attention_inputs, filled_cache, integers, normal,
+                              random_tokens, scalar, signed, story_tokens)
 from tokenizer import BOS, EOS
 from torch_decoder import Attention, Cache, attend, load_model
 
@@ -185,12 +185,6 @@ def generate(lesson, size):
 
 
 # Lesson 08
-
-def filled_cache(rng, capacity, rows):
-    """float32 (capacity, D): `rows` from a real prefix, then what memory may hold where nothing was written yet."""
-    junk = signed(rng, 2.0, 4.0, capacity - len(rows), rows.shape[1])
-    return np.concatenate([rows.numpy().astype(np.float32), junk])
-
 
 def run_attend(record, a, model):
     record.out("out", attend(a["q"], a["k"], a["v"], tap=record.tap), "query", "dim")

@@ -72,6 +72,12 @@ def attention_inputs(rng, T, C, D, gain=1.8):
     return inputs
 
 
+def filled_cache(rng, capacity, rows):
+    """float32 (capacity, ...): `rows` from a real prefix, then what memory may hold where nothing was written yet."""
+    junk = signed(rng, 2.0, 4.0, capacity - len(rows), *rows.shape[1:])
+    return np.concatenate([rows.numpy().astype(np.float32), junk])
+
+
 def attend_inputs(rng, T, S, D, offset=0.0):
     """With an offset, q and k share a direction, which lifts every score by about that much and keeps the weights mixed."""
     q, k, v = normal(rng, T, D, scale=1.5), normal(rng, S, D, scale=1.5), normal(rng, S, D)
