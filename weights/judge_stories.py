@@ -11,6 +11,7 @@ import torch
 from transformers import AutoTokenizer, LlamaForCausalLM
 
 from more_stories import make_story
+from reference_llama import arithmetic
 from stories_model import load_stories, load_tokenizer
 from story_tasks import TASKS, lines_of, make_lines, prompt_text
 from train_stories import held_out_loss
@@ -22,12 +23,23 @@ PROMPTS = ["Once upon a time", "One day, a brave fox named Rosa", "Tom had a red
 @torch.no_grad()
 def complete(model, tokenizer, prompt, limit, temperature=0.0, seed=1):
     """The text that the model puts after the prompt; <eos> stays in it."""
-    torch.manual_seed(seed)
-    ids = tokenizer(prompt, return_tensors="pt")
-    sampling = dict(do_sample=True, temperature=temperature, top_p=0.9, top_k=0) if temperature else \
-        dict(do_sample=False, temperature=None, top_p=None)
-    out = model.generate(**ids, max_new_tokens=limit, pad_token_id=tokenizer.eos_token_id, **sampling)
-    return tokenizer.decode(out[0, ids["input_ids"].shape[1]:])
+    generator = torch.Generator().manual_seed(seed)
+    ids = tokenizer(prompt).input_ids
+    first, past, rows = len(ids), None, torch.tensor([ids])
+    while len(ids) - first < limit and ids[-1] != tokenizer.eos_token_id:
+        output = model(rows, past_key_values=past, use_cache=True)
+        past, logits = output.past_key_values, output.logits[0, -1]
+        ids.append(pick(logits, temperature, generator))
+        rows = torch.tensor([ids[-1:]])
+    return tokenizer.decode(ids[first:])
+
+
+def pick(logits, temperature, generator, top_p=0.9):
+    if temperature == 0:
+        return int(logits.argmax())
+    p, order = torch.softmax(logits / temperature, -1).sort(descending=True)
+    p[p.cumsum(0) - p >= top_p] = 0
+    return int(order[torch.multinomial(p, 1, generator=generator)])
 
 
 def first_line(text):
@@ -52,17 +64,16 @@ def main():
     options = parser.parse_args()
     torch.set_num_threads(1)
 
-    model = LlamaForCausalLM.from_pretrained(options.model, torch_dtype=torch.float64).eval()
     ours, ids = load_stories(options.model, torch.float64), torch.randint(2, 1024, (2, 512))
-    with torch.no_grad():
+    with torch.no_grad(), arithmetic(torch.float64):
+        model = LlamaForCausalLM.from_pretrained(options.model, torch_dtype=torch.float64).eval()
         print(f"largest difference of the logits, transformers against hybrid.py, float64: {(model(ids).logits - ours(ids)).abs().max():.2e}")
     raw = load_tokenizer(options.model)
     for what, make in (("stories", make_story), ("lines", make_lines)):
         print(f"held-out loss of {what}: {held_out_loss(ours.float(), raw, make, 32):.4f}")
 
     tokenizer = AutoTokenizer.from_pretrained(options.model)
-    model = model.float()
-    model.generation_config.temperature = model.generation_config.top_p = None
+    model = LlamaForCausalLM.from_pretrained(options.model, torch_dtype=torch.float32).eval()
     for task, (_, pairs) in TASKS.items():
         turned = [(b, a) for i, (a, b) in enumerate(pairs) if i % 2] if task == "synonyms" else []
         for group in GROUPS + (("turned, nowhere",) if turned else ()):

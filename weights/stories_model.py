@@ -104,8 +104,9 @@ def train_tokenizer(directory, texts):
     assert tokenizer.get_vocab_size() == SHAPE.vocabulary and tokenizer.token_to_id("<eos>") == EOS
     directory.mkdir(parents=True, exist_ok=True)
     write(directory / "tokenizer.json", tokenizer.to_str(pretty=True) + "\n")
-    settings = {"bos_token": "<bos>", "eos_token": "<eos>", "clean_up_tokenization_spaces": False,
-                "model_max_length": SHAPE.context, "tokenizer_class": "PreTrainedTokenizerFast"}
+    settings = {"bos_token": "<bos>", "clean_up_tokenization_spaces": False, "eos_token": "<eos>",
+                "model_input_names": ["input_ids", "attention_mask"], "model_max_length": SHAPE.context,
+                "tokenizer_class": "PreTrainedTokenizerFast"}
     write(directory / "tokenizer_config.json", json.dumps(settings, indent=2) + "\n")
     return tokenizer
 
