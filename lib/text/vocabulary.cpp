@@ -7,6 +7,7 @@
 #include "checkpoint/json.hpp"
 #include "tensor/error.hpp"
 #include "tensor/file.hpp"
+#include "text/named_tokens.hpp"
 
 namespace rungs {
 
@@ -65,15 +66,24 @@ std::vector<int32_t> Vocabulary::encode(std::string_view text) const {
   return ids;
 }
 
-std::string_view Vocabulary::text_of(int32_t id) const {
-  if (id < 0 || id >= size()) throw UsageError(fmt::format("token id {} is not in [0, {})", id, size()));
-  return id == bos_ || id == eos_ ? std::string_view() : tokens_[size_t(id)];
+std::vector<int32_t> Vocabulary::encode_with_specials(std::string_view text) const {
+  const NamedTokens specials({{tokens_[size_t(bos())], bos()}, {tokens_[size_t(eos())], eos()}});
+  return specials.encode_between(text, [this](std::string_view part) { return encode(part); });
 }
 
-std::string Vocabulary::decode(std::span<const int32_t> ids) const {
-  std::string text;
-  for (const int32_t id : ids) text += text_of(id);
-  return text.starts_with(' ') ? text.substr(1) : text;
+std::string_view Vocabulary::text_of(int32_t id) const {
+  check_id(id);
+  return is_special(id) ? std::string_view() : tokens_[size_t(id)];
+}
+
+std::string Vocabulary::bytes_of(int32_t id, bool begins) const {
+  const std::string_view text = text_of(id);
+  return std::string(text.substr(begins && text.starts_with(' ')));
+}
+
+std::string Vocabulary::name_of(int32_t id) const {
+  check_id(id);
+  return tokens_[size_t(id)];
 }
 
 }  // namespace rungs

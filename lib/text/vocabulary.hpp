@@ -9,10 +9,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "text/tokenizer.hpp"
+
 namespace rungs {
 
 /// Token i is the string tokens()[i]. Two of them are specials, which match no text and decode to none.
-class Vocabulary {
+class Vocabulary : public Tokenizer {
  public:
   /// Reads vocabulary.json. \throws FileError naming the field, what was wanted and what was found.
   explicit Vocabulary(const std::filesystem::path& path);
@@ -20,16 +22,17 @@ class Vocabulary {
   Vocabulary& operator=(const Vocabulary&) = delete;
 
   const std::vector<std::string>& tokens() const { return tokens_; }
-  int64_t size() const { return int64_t(tokens_.size()); }
-  int32_t bos() const { return bos_; }
-  int32_t eos() const { return eos_; }
+  int64_t size() const override { return int64_t(tokens_.size()); }
+  int32_t bos() const { return *bos_; }
+  int32_t eos() const { return *eos_; }
 
   /// Puts a space in front unless there is one or a newline, then takes the longest token that matches, from left to
   /// right. BOS is the caller's to add. \throws UsageError naming the first byte that has no token, and its offset.
-  std::vector<int32_t> encode(std::string_view text) const;
-  /// The tokens' strings in a row, without the specials and without the one space that encode may have put in front.
-  /// \throws UsageError for an id outside the vocabulary.
-  std::string decode(std::span<const int32_t> ids) const;
+  std::vector<int32_t> encode(std::string_view text) const override;
+  std::vector<int32_t> encode_with_specials(std::string_view text) const override;
+  bool is_special(int32_t id) const override { return id == bos_ || id == eos_; }
+  std::string bytes_of(int32_t id, bool begins = false) const override;
+  std::string name_of(int32_t id) const override;
   /// The text of one token within a longer text; "" for a special. \throws UsageError
   std::string_view text_of(int32_t id) const;
 
@@ -37,7 +40,6 @@ class Vocabulary {
   std::vector<std::string> tokens_;
   std::unordered_map<std::string_view, int32_t> ids_;  // all but the specials
   size_t longest_ = 0;                                 // bytes of the longest token
-  int32_t bos_ = 0, eos_ = 0;
 };
 
 }  // namespace rungs

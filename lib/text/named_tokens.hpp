@@ -1,0 +1,40 @@
+/// Tokens that are looked for in the text by their name, before anything else happens to it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace rungs {
+
+/// A set of names: "<s>" is token 1. Where several begin at one place, the longest counts.
+class NamedTokens {
+ public:
+  NamedTokens() = default;
+  explicit NamedTokens(const std::vector<std::pair<std::string, int32_t>>& tokens);
+
+  bool empty() const { return ids_.empty(); }
+
+  /// A part of a text: one of the names, or (id -1) what stands between two of them.
+  struct Part {
+    std::string_view text;
+    int32_t id;
+  };
+  /// The parts of a text, from left to right; none is empty.
+  std::vector<Part> parts(std::string_view text) const;
+
+  /// The ids of a text in which these names are tokens, and the rest is encoded by `encode`, part by part.
+  std::vector<int32_t> encode_between(std::string_view text,
+                                      const std::function<std::vector<int32_t>(std::string_view)>& encode) const;
+
+ private:
+  std::unordered_map<std::string, int32_t> ids_;
+  std::array<std::vector<uint32_t>, 256> lengths_;  // of the names that begin with a byte, the longest first
+};
+
+}  // namespace rungs
