@@ -18,6 +18,7 @@ Comparison compare(const Tensor& got, const Tensor& want, const Budget& budget) 
   Comparison c;
   if (got.shape() != want.shape()) {
     c.shape_problem = fmt::format("its shape is {}, wanted {}", to_string(got.shape()), to_string(want.shape()));
+    c.share = infinity;
     return c;
   }
   if (budget.each && budget.each->shape() != want.shape())

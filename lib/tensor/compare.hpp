@@ -18,7 +18,7 @@ struct Budget {
 /// What compare found.
 struct Comparison {
   bool pass = false;
-  std::string shape_problem;                      ///< "" when the shapes match; else nothing below is filled
+  std::string shape_problem;                      ///< "" when the shapes match; else only share is filled
   int64_t count = 0;                              ///< elements
   int64_t wrong = 0;                              ///< over the budget
   int64_t nans = 0, infinite = 0, unwritten = 0;  ///< in `got`

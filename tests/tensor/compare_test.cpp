@@ -82,6 +82,7 @@ TEST_CASE("compare says what is wrong with the shape") {
   const Comparison c = compare(row({1, 2}), row({1}), {.absolute = 9});
   CHECK_FALSE(c.pass);
   CHECK(c.shape_problem == "its shape is (2,), wanted (1,)");
+  CHECK(std::isinf(c.share));
   CHECK_FALSE(compare(Tensor(), row({1}), {}).pass);
   CHECK(compare(Tensor(Shape{0}), Tensor(Shape{0}), {}).pass);
 }

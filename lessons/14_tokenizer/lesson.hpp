@@ -1,0 +1,37 @@
+/// Lesson 14: text to tokens and back, by byte-level byte-pair encoding.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/bpe_tables.hpp"
+
+/// Lesson 14, 14_tokenizer.
+namespace lesson_14 {
+
+using namespace rungs;
+
+/// The tokens of one piece of text. It begins as one token for each byte; as long as two neighbours have a merge, those
+/// whose merge has the lowest rank become one, the leftmost of equals.
+/// Sennrich, Haddow, Birch 2016, "Neural Machine Translation of Rare Words with Subword Units", algorithm 1.
+std::vector<int32_t> merge(const BpeTables& bpe, std::string_view piece);
+
+/// The tokens of a text, without BOS. Special tokens that are written in it become one token each; what stands between
+/// them is cut into pieces, and each piece is merged by itself.
+std::vector<int32_t> encode(const BpeTables& bpe, std::string_view text);
+
+/// The bytes of the tokens in a row; special tokens have none.
+/// \throws std::out_of_range for an id outside the vocabulary
+std::string decode(const BpeTables& bpe, const std::vector<int32_t>& ids);
+
+/// How many bytes the UTF-8 character has that begins with this byte; 0 for a byte that stands inside a character, and
+/// 1 for one that stands in none.
+size_t character_length(uint8_t first);
+
+/// Streaming: takes the next token and returns the text that can be shown now. The bytes of a last character that is
+/// not whole yet stay in `held`, for the next call.
+std::string decode_next(const BpeTables& bpe, int32_t id, std::string& held);
+
+}  // namespace lesson_14
