@@ -29,11 +29,6 @@ std::optional<DType> parse_dtype(const std::string& name) {
   return std::nullopt;
 }
 
-std::string_view safetensors_name(DType dtype) {
-  constexpr std::string_view names[] = {"F32", "F64", "BF16", "F16", "I32", "I64"};
-  return names[size_t(dtype)];
-}
-
 /// Parses the header. JSON lets a name stand twice and keeps the last; a checkpoint must not.
 json parse_header(std::string_view text, const std::string& file) {
   std::vector<std::string> top_level;
@@ -51,9 +46,14 @@ json parse_header(std::string_view text, const std::string& file) {
 
 }  // namespace
 
-SafeTensors::SafeTensors(const std::filesystem::path& path) : path_(path), file_(path) {
+std::string_view safetensors_name(DType dtype) {
+  constexpr std::string_view names[] = {"F32", "F64", "BF16", "F16", "I32", "I64"};
+  return names[size_t(dtype)];
+}
+
+SafeTensors::SafeTensors(const std::filesystem::path& path) : TensorSet(path) {
   const std::string file = path.string();
-  const std::span<const std::byte> bytes = file_.bytes();
+  const std::span<const std::byte> bytes = keep(MappedFile(path)).bytes();
   uint64_t header_bytes = 0;
   if (bytes.size() < sizeof header_bytes)
     throw FileError(fmt::format("{}: wanted a safetensors file, found {} bytes", file, bytes.size()));
@@ -105,13 +105,12 @@ SafeTensors::SafeTensors(const std::filesystem::path& path) : path_(path), file_
     Tensor view = Tensor::view_of(data.data() + begin, shape, *dtype);
     const bool aligned = reinterpret_cast<uintptr_t>(view.raw()) % bytes_of(*dtype) == 0;
     if (aligned) {
-      tensors_.emplace(name, std::move(view));
+      add(name, std::move(view), path);
     } else {  // legal, and some files have it: such a tensor is copied
       Tensor own = Tensor::uninitialised(shape, *dtype);
       std::memcpy(own.raw(), data.data() + begin, end - begin);
-      tensors_.emplace(name, std::move(own));
+      add(name, std::move(own), path);
     }
-    names_.push_back(name);
   }
   std::sort(places.begin(), places.end(),
             [](const Place& a, const Place& b) { return std::tie(a.begin, a.end) < std::tie(b.begin, b.end); });
@@ -121,35 +120,19 @@ SafeTensors::SafeTensors(const std::filesystem::path& path) : path_(path), file_
                                   file, places[i - 1].name, places[i].name, places[i].begin));
 }
 
-const Tensor& SafeTensors::get(const std::string& name) const {
-  const auto it = tensors_.find(name);
-  if (it == tensors_.end()) throw FileError(fmt::format("{}: {}: wanted this tensor, found none", path(), name));
-  return it->second;
-}
-
-Tensor SafeTensors::get(const std::string& name, const Shape& shape, DType dtype) const {
-  const Tensor& tensor = get(name);
-  if (tensor.shape() != shape) {
-    const Shape& found = tensor.shape();
-    const bool turned = found.rank() == 2 && shape.rank() == 2 && found[0] == shape[1] && found[1] == shape[0];
-    throw FileError(fmt::format("{}: {}: wanted {}, found {}{}", path(), name, to_string(shape), to_string(found),
-                                turned ? "; stored transposed?" : ""));
-  }
-  if (tensor.dtype() != dtype)
-    throw FileError(fmt::format("{}: {}: wanted {}, found {}", path(), name, name_of(dtype), name_of(tensor.dtype())));
-  return tensor.view();
-}
-
-void save_safetensors(const std::filesystem::path& path, const std::map<std::string, Tensor>& tensors) {
-  json header = json::object();
+void save_safetensors(const std::filesystem::path& path, std::vector<TensorToSave> tensors,
+                      const std::function<void(int64_t bytes)>& on_written) {
+  std::sort(tensors.begin(), tensors.end(),
+            [](const TensorToSave& a, const TensorToSave& b) { return a.name < b.name; });
+  json header = {{"__metadata__", {{"format", "pt"}}}};  // without it transformers refuses the file
   size_t offset = 0;
-  for (const auto& [name, tensor] : tensors) {
+  for (const TensorToSave& tensor : tensors) {
     json shape = json::array();
-    for (int d = 0; d < tensor.shape().rank(); ++d) shape.push_back(tensor.dim(d));
-    header[name] = {{"dtype", safetensors_name(tensor.dtype())},
-                    {"shape", shape},
-                    {"data_offsets", {offset, offset + tensor.bytes()}}};
-    offset += tensor.bytes();
+    for (int d = 0; d < tensor.shape.rank(); ++d) shape.push_back(tensor.shape[d]);
+    const size_t bytes = size_t(tensor.shape.count()) * bytes_of(tensor.dtype);
+    header[tensor.name] = {
+        {"dtype", safetensors_name(tensor.dtype)}, {"shape", shape}, {"data_offsets", {offset, offset + bytes}}};
+    offset += bytes;
   }
   std::string text = header.dump();
   text.append((8 - text.size() % 8) % 8, ' ');  // so that the data is aligned
@@ -157,9 +140,22 @@ void save_safetensors(const std::filesystem::path& path, const std::map<std::str
   write_whole(path, [&](std::ostream& out) {
     out.write(reinterpret_cast<const char*>(&size), sizeof size);
     out << text;
-    for (const auto& [name, tensor] : tensors)
+    for (const TensorToSave& announced : tensors) {
+      const Tensor tensor = announced.make();
+      if (tensor.shape() != announced.shape || tensor.dtype() != announced.dtype)
+        throw ShapeError(fmt::format("{}: announced as {} {}, made as {} {}", announced.name, name_of(announced.dtype),
+                                     to_string(announced.shape), name_of(tensor.dtype()), to_string(tensor.shape())));
       out.write(static_cast<const char*>(tensor.raw()), std::streamsize(tensor.bytes()));
+      if (on_written) on_written(int64_t(tensor.bytes()));
+    }
   });
+}
+
+void save_safetensors(const std::filesystem::path& path, const std::map<std::string, Tensor>& tensors) {
+  std::vector<TensorToSave> list;
+  for (const auto& [name, tensor] : tensors)
+    list.push_back({name, tensor.shape(), tensor.dtype(), [&tensor = tensor] { return tensor.view(); }});
+  save_safetensors(path, std::move(list));
 }
 
 }  // namespace rungs

@@ -59,6 +59,15 @@ struct BenchCacheCommand {
   bool json = false;
 };
 int bench_cache(const BenchCacheCommand& command);
+
+struct RandomModelCommand {
+  std::string directory;  ///< made where it is not there
+  std::string shape = "stories15M";
+  std::string dtype = "bf16";  ///< or "f32"
+  int64_t context = 0;         ///< 0: as the shape has it
+  uint64_t seed = 0;
+};
+int make_random_model(const RandomModelCommand& command);
 ///@}
 
 }  // namespace rungs

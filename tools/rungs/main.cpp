@@ -22,6 +22,7 @@ struct CommandLine {
   GenerateCommand generate{decoder, "", "", {}};
   LogitsCommand logits{decoder, "", "", ""};
   BenchCacheCommand cache{decoder, {10, 50, 100, 500, 1000}, 64, RUNGS_SOURCE_DIR "/bench/results/cache.json"};
+  RandomModelCommand random;
   std::function<int()> chosen;
 };
 
@@ -116,6 +117,16 @@ void add_measuring(CommandLine& line) {
       ->default_str("bench/results/cache.json")
       ->type_name("FILE.json");
   cache->add_flag("--json", c.json, "print the report instead of tables");
+
+  RandomModelCommand& r = line.random;
+  CLI::App* random = add_command(line, line.app, "Measure", "random-model", "make a LLaMA of random weights",
+                                 [&r] { return make_random_model(r); });
+  random->add_option("DIR", r.directory, "where config.json, model.safetensors and vocabulary.json go")->required();
+  random->add_option("--shape", r.shape, "stories15M, stories110M or 1b")->capture_default_str();
+  random->add_option("--dtype", r.dtype, "of the weights: bf16 or f32")->capture_default_str();
+  random->add_option("--context", r.context, "positions that the model knows; 0: as the shape has it")
+      ->capture_default_str();
+  random->add_option("--seed", r.seed, "of the weights")->capture_default_str();
 }
 
 std::vector<std::string> names_of(CLI::App& app) {

@@ -1,0 +1,31 @@
+// rungs random-model: a LLaMA of some size that was never trained, for benchmarks.
+#include <fmt/format.h>
+
+#include "commands.hpp"
+#include "model/llama_layout.hpp"
+#include "model/random_llama.hpp"
+#include "text/progress.hpp"
+
+namespace rungs {
+
+int make_random_model(const RandomModelCommand& command) {
+  std::optional<Config> config = named_llama_shape(command.shape);
+  if (!config)
+    throw UsageError(fmt::format("shape: wanted stories15M, stories110M or 1b, found \"{}\"", command.shape));
+  if (command.dtype != "f32" && command.dtype != "bf16")
+    throw UsageError(fmt::format("dtype: wanted f32 or bf16, found \"{}\"", command.dtype));
+  if (command.context < 0) throw UsageError(fmt::format("context: wanted at least 1, found {}", command.context));
+  if (command.context > 0) config->context = command.context;
+  const DType dtype = command.dtype == "bf16" ? DType::bf16 : DType::f32;
+
+  std::error_code error;
+  std::filesystem::create_directories(command.directory, error);
+  if (error) throw FileError(fmt::format("{}: cannot be made: {}", command.directory, error.message()));
+  int64_t parameters = 0;
+  for (const TensorLayout& tensor : llama_tensors(*config)) parameters += tensor.shape.count();
+  Progress progress("Writing " + command.directory, parameters * int64_t(bytes_of(dtype)));
+  save_random_llama(command.directory, *config, dtype, command.seed, [&](int64_t bytes) { progress.advance(bytes); });
+  return 0;
+}
+
+}  // namespace rungs
