@@ -6,6 +6,7 @@
 
 #include "grade/case.hpp"
 #include "grade/recording.hpp"
+#include "model/cache.hpp"
 #include "model/decoder.hpp"
 #include "text/generate.hpp"
 
@@ -25,6 +26,19 @@ using DecoderForward = void(Ops&, Tensor&, const Tensor&, const DecoderWeights&)
 
 /// Runs `forward` on the input tokens and the case's model, and records its logits, (T, V).
 void run_decoder_forward(const CaseInput& in, DecoderForward* forward, Recording& rec);
+
+/// The same with a cache, from lesson 8 on: then also the cache and start_pos.
+using CachedForward = void(Ops&, Tensor&, const Tensor&, const DecoderWeights&, KvCache&, int64_t);
+
+/// Runs `forward` as the case says, and records its logits:
+///   decoder_forward  one call at start_pos; layers.I.k and layers.I.v are the cache before and, recorded, after it
+///   logits           all tokens in one call; only the logits of rows `from` and later
+///   prompt           the tokens in calls of as many as `split` says, on one cache; first, on the same cache, the tokens
+///                    `before`; or, in step with it, another sequence, `beside`
+void run_cached_forward(const CaseInput& in, CachedForward* forward, Recording& rec);
+
+/// A copy of the inputs cache.k and cache.v: the case's own stay as they are. \throws FileError
+LayerCache layer_cache_of(const CaseInput& in);
 
 /// The inputs temperature, top_k and top_p. \throws FileError
 SampleOptions sample_options_of(const CaseInput& in);

@@ -19,23 +19,37 @@ std::string join(const std::vector<std::string>& words) {
   return text;
 }
 
+/// The dimension along which the calls of a case follow each other: the tokens of a call.
+static int row_dim(const std::vector<std::string>& dims) { return dims.size() == 3 && dims[1] == "query" ? 1 : 0; }
+
+static int64_t rows_of(const Tensor& t, const std::vector<std::string>& dims) {
+  const int d = row_dim(dims);
+  return t.shape().rank() > d ? t.dim(d) : 0;
+}
+
+/// Queries [first, first + rows) and keys [0, cols) of (query, key), of every head where there are heads.
 static Tensor cropped(const Tensor& whole, int64_t first, int64_t rows, int64_t cols) {
-  Tensor part = Tensor::uninitialised({rows, cols}, whole.dtype());
-  const size_t row = size_t(cols) * bytes_of(whole.dtype());
-  for (int64_t r = 0; r < rows; ++r)
-    std::copy_n(static_cast<const char*>(whole.view_rows(first + r, 1).raw()), row,
-                static_cast<char*>(part.raw()) + size_t(r) * row);
+  const bool heads = whole.shape().rank() == 3;
+  const int64_t H = heads ? whole.dim(0) : 1, T = whole.dim(heads ? 1 : 0);
+  Tensor part = Tensor::uninitialised(heads ? Shape{H, rows, cols} : Shape{rows, cols}, whole.dtype());
+  const Tensor lines = whole.reshaped({H * T, whole.cols()});
+  const size_t line = size_t(cols) * bytes_of(whole.dtype());
+  for (int64_t h = 0; h < H; ++h)
+    for (int64_t r = 0; r < rows; ++r)
+      std::copy_n(static_cast<const char*>(lines.view_rows(h * T + first + r, 1).raw()), line,
+                  static_cast<char*>(part.raw()) + size_t(h * rows + r) * line);
   return part;
 }
 
 static Tensor window_of(const Tensor& whole, const std::vector<std::string>& dims, const Tensor& got, int64_t first) {
   const bool same_rank = got.shape().rank() == whole.shape().rank();
-  if (!same_rank || whole.shape().rank() == 0 || got.dim(0) + first > whole.dim(0)) return whole.view();
-  if (whole.shape().rank() == 2 && dims.size() == 2 && dims[1] == "key") {
-    const int64_t later = whole.dim(0) - first - got.dim(0);  // tokens after this call, whose keys it cannot know
-    return cropped(whole, first, got.dim(0), std::max<int64_t>(0, whole.dim(1) - later));
+  const int64_t got_rows = rows_of(got, dims), rows = rows_of(whole, dims);
+  if (!same_rank || whole.shape().rank() == 0 || got_rows + first > rows) return whole.view();
+  if (whole.shape().rank() == int(dims.size()) && dims.size() >= 2 && dims.back() == "key") {
+    const int64_t later = rows - first - got_rows;  // tokens after this call, whose keys it cannot know
+    return cropped(whole, first, got_rows, std::max<int64_t>(0, whole.cols() - later));
   }
-  return whole.view_rows(first, got.dim(0));
+  return whole.view_rows(first, got_rows);
 }
 
 Tensor window(const Reference& reference, const Tensor& got, int64_t first_row) {
@@ -54,7 +68,7 @@ std::vector<Compared> compare_all(const Recording& recording, const Case& c) {
     if (budget.each) budget.each = &each;
     all.push_back({piece.name, reference, compare(piece.value, window(*reference, piece.value, first), budget), first,
                    &piece.value});
-    if (piece.value.shape().rank() > 0) first += piece.value.dim(0);
+    first += rows_of(piece.value, reference->dims);
   }
   return all;
 }
@@ -151,6 +165,21 @@ static std::string what_is_right(const std::vector<std::string>& names, const st
   return fmt::format("  {}{} {} right.\n", where, list, names.size() > 1 ? "are" : "is");
 }
 
+/// The indices of the worst element, which was found in the piece of one call, in the whole reference.
+static std::string place_of_worst(const Compared& p, const Shape& piece) {
+  const std::vector<std::string>& dims = p.reference->dims;
+  if (p.comparison.count == 0 || piece.rank() == 0) return place_of(p.comparison.worst, piece, dims);
+  const int d = row_dim(dims);
+  std::vector<int64_t> whole;
+  int64_t inner = 1;  // elements in one row of the piece
+  for (int i = 0; i < piece.rank(); ++i) {
+    whole.push_back(piece[i] + (i == d ? p.first_row : 0));
+    if (i > d) inner *= piece[i];
+  }
+  const int64_t block = inner * piece[d], at = p.comparison.worst;
+  return place_of(at + (at / block + 1) * p.first_row * inner, Shape(whole), dims);
+}
+
 std::string describe(const Verdict& verdict, const Case& c) {
   if (verdict.too_much_work) return "";
   std::vector<std::string> right;
@@ -171,9 +200,7 @@ std::string describe(const Verdict& verdict, const Case& c) {
     text += fmt::format("  {} is the first tensor that differs: {} of {}.\n", p.name, p.comparison.wrong,
                         plural(p.comparison.count, "value"));
     const Tensor want = window(*p.reference, *p.got, p.first_row);
-    int64_t at = p.comparison.worst;  // in the piece; its place is told in the whole reference
-    if (want.shape().rank() > 0 && want.dim(0) > 0) at += p.first_row * (want.count() / want.dim(0));
-    text += fmt::format("  The worst is {}: yours {}, reference {}", place_of(at, want.shape(), p.reference->dims),
+    text += fmt::format("  The worst is {}: yours {}, reference {}", place_of_worst(p, want.shape()),
                         number(p.comparison.got), number(p.comparison.want));
     if (std::isfinite(p.comparison.share)) text += fmt::format(" ({:.3g} times the tolerance)", p.comparison.share);
     return text + ".\n" + side_by_side(*p.got, want);
