@@ -1,7 +1,7 @@
 # A thin front door: each target is a line or two of cmake, ctest or ./rungs. A bare `make` says what there is.
 MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
-STORY = --model weights/decoder --prompt "One morning" --max-tokens 80 --temperature 0
+STORY = --model weights/decoder --prompt "One morning" --echo --max-tokens 80 --temperature 0 --stats
 SOURCES = $(shell find lib lessons tools tests bench -name '*.cpp' -o -name '*.hpp')
 CLANG_FORMAT = $(shell command -v clang-format-14 || echo clang-format)
 

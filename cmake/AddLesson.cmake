@@ -6,6 +6,7 @@
 #   06_causal_mask_mistakes   the same with every known mistake
 #   06_causal_mask_starter    the same with the generated starter
 #   06_causal_mask_test       its suites, as doctest cases
+#   06_causal_mask_piece      the file that takes part in rungs_mine, the capstone: the learner's where it passed
 set_property(GLOBAL PROPERTY RUNGS_LESSONS "")
 
 function(add_lesson name)
@@ -76,6 +77,13 @@ function(add_lesson name)
   foreach(target ${name}_lib ${name} ${name}_cases)
     target_precompile_headers(${target} REUSE_FROM rungs)
   endforeach()
+
+  set(piece ${PROJECT_BINARY_DIR}/pieces/${name}.cpp)  # written by `rungs generate --mine`
+  set_source_files_properties(${piece} PROPERTIES GENERATED ON)
+  add_library(${name}_piece OBJECT EXCLUDE_FROM_ALL ${piece})
+  target_include_directories(${name}_piece PRIVATE ${source} ${PROJECT_SOURCE_DIR}/lessons)
+  target_link_libraries(${name}_piece PRIVATE rungs)
+  target_compile_options(${name}_piece PRIVATE -w)
 
   add_test(NAME ${name}/expected COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> -DEXPECTED=${source}/expected.txt
     -P ${PROJECT_SOURCE_DIR}/cmake/CompareOutput.cmake)

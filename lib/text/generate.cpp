@@ -18,20 +18,6 @@ struct Sequence {
   bool done = false;
 };
 
-void check(const std::vector<std::vector<int32_t>>& prompts, const GenerateOptions& options, int64_t context) {
-  const auto fail = [](const std::string& what) { throw UsageError(what); };
-  if (prompts.empty()) fail("wanted at least one prompt, found none");
-  if (options.max_tokens < 1) fail(fmt::format("max-tokens: wanted at least 1, found {}", options.max_tokens));
-  for (size_t i = 0; i < prompts.size(); ++i) {
-    const auto length = int64_t(prompts[i].size());
-    const std::string name = prompts.size() == 1 ? "the prompt" : fmt::format("prompt {}", i + 1);
-    if (length == 0) fail(name + " has no tokens");
-    if (length >= context)
-      fail(fmt::format("{} has {} tokens, which leaves no room for one more in the context of {}", name, length,
-                       context));
-  }
-}
-
 /// Everything that lives as long as one call of generate.
 struct Loop {
   Model& model;
@@ -94,6 +80,20 @@ struct Loop {
 
 }  // namespace
 
+void check_prompts(const std::vector<std::vector<int32_t>>& prompts, const GenerateOptions& options, int64_t context) {
+  const auto fail = [](const std::string& what) { throw UsageError(what); };
+  if (prompts.empty()) fail("wanted at least one prompt, found none");
+  if (options.max_tokens < 1) fail(fmt::format("max-tokens: wanted at least 1, found {}", options.max_tokens));
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    const auto length = int64_t(prompts[i].size());
+    const std::string name = prompts.size() == 1 ? "the prompt" : fmt::format("prompt {}", i + 1);
+    if (length == 0) fail(name + " has no tokens");
+    if (length >= context)
+      fail(fmt::format("{} has {} tokens, which leaves no room for one more in the context of {}", name, length,
+                       context));
+  }
+}
+
 std::vector<std::vector<int32_t>> generate(Model& model, const std::vector<std::vector<int32_t>>& prompts,
                                            const GenerateOptions& options,
                                            const std::function<void(const Step&)>& on_step) {
@@ -102,7 +102,7 @@ std::vector<std::vector<int32_t>> generate(Model& model, const std::vector<std::
     throw UsageError(
         fmt::format("context: wanted 1 to {}, which is the model's, found {}", config.context, options.context));
   const int64_t context = options.context ? options.context : config.context;
-  check(prompts, options, context);
+  check_prompts(prompts, options, context);
   const auto B = int64_t(prompts.size());
   Loop loop{model, options, on_step, context, {}, {}, {}, model.ops().allocate({B, config.vocabulary}), {}};
   loop.host.resize(size_t(B * config.vocabulary));

@@ -35,11 +35,14 @@ struct Step {
   int32_t token;                 ///< drawn for position `current`
 };
 
+/// \throws UsageError for a prompt without tokens or one that leaves no room in the context, and for a max_tokens below
+/// 1.
+void check_prompts(const std::vector<std::vector<int32_t>>& prompts, const GenerateOptions& options, int64_t context);
+
 /// Continues every prompt; all unfinished sequences share the calls of the model, whatever their lengths (one call a
 /// step, more only where their rows exceed Model::max_rows). Returns the tokens drawn for each prompt and calls
 /// `on_step` as each is drawn. With the cache and one prompt nothing is allocated after the first step.
-/// \throws UsageError for a prompt without tokens or one that leaves no room in the context; Error when a logit is not
-/// finite.
+/// \throws UsageError as check_prompts does; Error when a logit is not finite.
 std::vector<std::vector<int32_t>> generate(Model& model, const std::vector<std::vector<int32_t>>& prompts,
                                            const GenerateOptions& options,
                                            const std::function<void(const Step&)>& on_step = {});

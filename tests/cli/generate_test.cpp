@@ -13,21 +13,84 @@ namespace {
 struct Files {
   TinyModel model;
   Folder folder;
-  std::string generate = "generate --model " + model.path.string() + " ";
+  std::string generate = "generate --model " + model.path.string() + " ", greedy = generate + "--temperature 0 ";
   std::string file(const std::string& name) const { return folder / name; }
 };
 
 }  // namespace
 
-TEST_CASE("generate prints the prompt and its continuation, with and without the cache") {
+TEST_CASE("generate prints the continuation of a prompt, with and without the cache, and the prompt where asked") {
   const Files f;
-  const Outcome run = run_rungs(f.generate + "--prompt 'the cat sat' --max-tokens 12");
+  const Outcome run = run_rungs(f.greedy + "--prompt 'the cat sat' --max-tokens 12");
   CHECK(run.status == 0);
   CHECK(run.err == "");
   CHECK(run.out == golden("generate", run.out));
-  CHECK(run_rungs(f.generate + "--prompt 'the cat sat' --max-tokens 12 --no-cache").out == run.out);
-  CHECK(run_rungs(f.generate + "--prompt 'the cat sat' --max-tokens 12", "NO_COLOR=1").out == run.out);
-  CHECK(run.out.find('\033') == std::string::npos);  // a pipe gets no colour
+  CHECK(run_rungs(f.greedy + "--prompt 'the cat sat' --max-tokens 12 --no-cache").out == run.out);
+  CHECK(run_rungs(f.greedy + "--prompt 'the cat sat' --max-tokens 12", "NO_COLOR=1").out == run.out);
+  const std::string echo = f.greedy + "--prompt 'the cat sat' --max-tokens 12 --echo";
+  CHECK(run_rungs(echo).out == "the cat sat" + run.out);  // a pipe gets no colour
+}
+
+TEST_CASE(
+    "what is not said is as in Meta's own program: temperature 0.6, top-p 0.9, 64 tokens or the end of the context") {
+  const Files f;
+  const std::string model = "generate --prompt 'the cat' --model " + f.model.path.string();
+  const Outcome usual = run_rungs(model), said = run_rungs(model + " --temperature 0.6 --top-p 0.9 --max-tokens 64");
+  CHECK(usual.status == 0);
+  CHECK(usual.out == said.out);
+  const json out = json::parse(run_rungs(model + " --json").out);
+  const std::string finish = out["sequences"][0]["finish"];
+  CHECK((finish == "stop" || finish == "context"));
+  if (finish == "context") CHECK(usual.err == "the text ended: the context of 24 tokens is full\n");
+}
+
+TEST_CASE("several prompts on the command line are continued as those of a file, each as it would be alone") {
+  const Files f;
+  write_file(f.folder / "prompts", "the cat\na\n");
+  const Outcome file = run_rungs(f.greedy + "--max-tokens 6 --prompts " + f.file("prompts"));
+  const Outcome line = run_rungs(f.greedy + "--max-tokens 6 --prompt 'the cat' --prompt a");
+  CHECK(file.status == 0);
+  CHECK(line.out == file.out);
+}
+
+TEST_CASE("interactive: prompts line by line until an empty one; what is wrong with one does not end the rest") {
+  const Files f;
+  const auto alone = [&](const char* prompt) {
+    return run_rungs(f.greedy + "--max-tokens 6 --prompt '" + prompt + "'").out;
+  };
+  write_file(f.folder / "lines", "the cat\nthe Z\n\xe9\naaaaaaaaaaaaaaaaaaaaaaaaa\na\n\nthe cat\n");
+  const Outcome talk = run_rungs(f.greedy + "--max-tokens 6 --interactive <" + f.file("lines"));
+  CHECK(talk.status == 0);
+  CHECK(talk.out == alone("the cat") + alone("a"));  // no sign asks for a prompt where no person sits
+  CHECK(talk.err ==
+        "rungs: byte 0x5A at offset 4 of the text has no token\n"
+        "rungs: the prompt is not UTF-8: byte 0xE9 at offset 0 belongs to no character\n"
+        "rungs: the prompt has 27 tokens, which leaves no room for one more in the context of 24\n");
+  write_file(f.folder / "lines", "a");
+  CHECK(run_rungs(f.greedy + "--max-tokens 6 --interactive <" + f.file("lines")).out == alone("a"));
+}
+
+TEST_CASE("--context limits a text, and --stats says how fast it came") {
+  const Files f;
+  const Outcome run = run_rungs(f.greedy + "--prompt 'the cat' --context 8 --json");
+  const json out = json::parse(run.out);
+  CHECK(out["sequences"][0]["tokens"].size() == 5);
+  CHECK(out["sequences"][0]["finish"] == "context");
+  CHECK(out["tokens_per_second"] > 0);
+  const Outcome stats = run_rungs(f.greedy + "--prompt 'the cat' --max-tokens 4 --stats");
+  CHECK(stats.err.starts_with("3 tokens of prompt in 0."));
+  CHECK(stats.err.ends_with(" tokens per second\n"));
+  CHECK(stats.err.find("then 3 tokens in 0.") != std::string::npos);
+}
+
+TEST_CASE("--tokenizer names another one than the model's") {
+  const Files f;
+  const std::string moved = f.file("moved.json");
+  std::filesystem::rename(f.model.folder / "vocabulary.json", moved);
+  CHECK(run_rungs(f.greedy + "--max-tokens 4").status == 3);
+  const Outcome run = run_rungs(f.greedy + "--max-tokens 4 --tokenizer " + moved);
+  CHECK(run.status == 0);
+  CHECK(run.out == golden("generate_alone", run.out));
 }
 
 TEST_CASE("a seed decides what is drawn") {
@@ -45,7 +108,7 @@ TEST_CASE("a seed decides what is drawn") {
 
 TEST_CASE("without a prompt the model begins by itself") {
   const Files f;
-  const Outcome run = run_rungs(f.generate + "--max-tokens 4");
+  const Outcome run = run_rungs(f.greedy + "--max-tokens 4");
   CHECK(run.status == 0);
   CHECK(run.out == golden("generate_alone", run.out));
 }
@@ -53,7 +116,7 @@ TEST_CASE("without a prompt the model begins by itself") {
 TEST_CASE("a trace shows positions, tokens and text of every step") {
   const Files f;
   for (const std::string cache : {"", "--no-cache"}) {
-    const Outcome run = run_rungs(f.generate + "--prompt 'the cat' --max-tokens 4 --trace " + cache);
+    const Outcome run = run_rungs(f.greedy + "--prompt 'the cat' --max-tokens 4 --trace " + cache);
     CHECK(run.status == 0);
     CHECK(run.out == golden(cache.empty() ? "trace" : "trace_no_cache", run.out));
   }
@@ -62,18 +125,18 @@ TEST_CASE("a trace shows positions, tokens and text of every step") {
 TEST_CASE("every line of a prompts file is continued as it would be alone") {
   const Files f;
   write_file(f.folder / "prompts", "the cat\na\r\non the mat");
-  const Outcome run = run_rungs(f.generate + "--prompts-file " + f.file("prompts") + " --max-tokens 6");
+  const Outcome run = run_rungs(f.greedy + "--prompts " + f.file("prompts") + " --max-tokens 6");
   CHECK(run.status == 0);
   std::string alone;
   for (const std::string prompt : {"the cat", "a", "on the mat"})
-    alone += (alone.empty() ? "" : "\n") + run_rungs(f.generate + "--max-tokens 6 --prompt '" + prompt + "'").out;
+    alone += (alone.empty() ? "" : "\n") + run_rungs(f.greedy + "--max-tokens 6 --prompt '" + prompt + "'").out;
   CHECK(run.out == alone);
 }
 
 TEST_CASE("--json holds what a script needs") {
   const Files f;
   write_file(f.folder / "prompts", "the cat\na\n");
-  const Outcome run = run_rungs(f.generate + "--json --trace --max-tokens 5 --prompts-file " + f.file("prompts"));
+  const Outcome run = run_rungs(f.greedy + "--json --trace --echo --max-tokens 5 --prompts " + f.file("prompts"));
   CHECK(run.status == 0);
   const json out = json::parse(run.out);
   CHECK(out["sequences"].size() == 2);
@@ -94,11 +157,13 @@ TEST_CASE("what a user gives wrongly is refused with status 2") {
     check_fails(f.generate + arguments, 2, sentence);
   };
   fails("--prompt 'the Z'", "byte 0x5A at offset 4 of the text has no token");
-  fails("--prompt 'aaaaaaaaaaaaaaaaaaaaaaaaa'", "the prompt has 27 tokens, more than the model's context of 24");
-  fails(
-      "--prompt 'the cat' --max-tokens 22",
-      "the prompt has 3 tokens and 22 more are wanted, which is past the end of the model's context of 24; ask for at "
-      "most 21");
+  fails("--prompt ''", "the prompt is empty; without one the model begins by itself");
+  fails("--prompt \"$(printf 'caf\\351')\"", "the prompt is not UTF-8: byte 0xE9 at offset 3 belongs to no character");
+  fails("--prompt 'aaaaaaaaaaaaaaaaaaaaaaaaa'",
+        "the prompt has 27 tokens, which leaves no room for one more in the context of 24");
+  fails("--prompt 'the cat' --context 2",
+        "the prompt has 3 tokens, which leaves no room for one more in the context of 2");
+  fails("--context 25", "context: wanted 1 to 24, which is the model's, found 25");
   fails("--max-tokens 0", "max-tokens: wanted at least 1, found 0");
   fails("--temperature -1", "temperature: wanted a number of at least 0, found -1");
   fails("--top-p 0", "top-p: wanted a number above 0 and at most 1, found 0");
@@ -108,7 +173,7 @@ TEST_CASE("what a user gives wrongly is refused with status 2") {
 
 TEST_CASE("a bad file is refused with status 3, naming it") {
   const Files f;
-  const std::string prompts = f.file("prompts"), with_file = f.generate + "--max-tokens 4 --prompts-file " + prompts;
+  const std::string prompts = f.file("prompts"), with_file = f.generate + "--max-tokens 4 --prompts " + prompts;
   check_fails(with_file, 3, prompts + ": cannot be opened: No such file or directory");
   const auto fails = [&](const std::string& content, const std::string& sentence) {
     write_file(prompts, content);
@@ -120,7 +185,8 @@ TEST_CASE("a bad file is refused with status 3, naming it") {
 
   const std::string vocabulary = f.model.folder / "vocabulary.json";
   write_file(vocabulary, R"({"tokens": ["a", "b"], "bos_token_id": 0, "eos_token_id": 1})");
-  check_fails(f.generate, 3, vocabulary + ": tokens: wanted 30 (vocab_size of config.json), found 2");
+  check_fails(f.generate, 3,
+              f.model.path.string() + ": this tokenizer has 2 tokens, the model's vocabulary (vocab_size) has 30");
   std::filesystem::remove(vocabulary);
   check_fails(f.generate, 3, vocabulary + ": cannot be opened: No such file or directory");
   std::filesystem::resize_file(f.model.folder / "model.safetensors", 5000);

@@ -72,6 +72,20 @@ TEST_CASE("a batch of tokens gives each sequence its own logits, in int32 and in
   }
 }
 
+TEST_CASE("the logits of a text are those of BOS and its tokens") {
+  const Files f;
+  Tensor tokens({3}, DType::i32);
+  const int32_t the_cat[] = {0, 24, 25};
+  std::copy_n(the_cat, 3, tokens.data<int32_t>());
+  save_npy(f.tokens, tokens);
+  const Tensor want = f.run("");
+  const std::string text = "logits --model " + f.model.path.string() + " --out " + f.out + " --text ";
+  CHECK(run_rungs(text + "'the cat'").status == 0);
+  check_same(load_npy(f.out), want);
+  check_fails(text + "'the Z'", 2, "byte 0x5A at offset 4 of the text has no token");
+  check_fails(text + "'aaaaaaaaaaaaaaaaaaaaaaaaa'", 2, "the text has 27 tokens, more than the model's context of 24");
+}
+
 TEST_CASE("the logits are the model's") {
   const Files f;
   const Tensor tokens = some_tokens({5}, DType::i32);

@@ -49,8 +49,10 @@ TEST_CASE("wrong usage ends with status 2 and one sentence") {
   check_fails("bench", 2, "rungs bench needs a command: cache");
   check_fails("generate --promt x", 2, "rungs generate has no option --promt; did you mean --prompt?");
   check_fails("generate --temperature=warm", 2, "Could not convert: --temperature = warm");
-  check_fails("generate --prompt x --prompts-file y", 2, "--prompt excludes --prompts-file");
-  check_fails("logits --out x.npy", 2, "--tokens is required");
+  check_fails("generate --prompt x --prompts y", 2, "--prompt excludes --prompts");
+  check_fails("generate --prompt x --interactive", 2, "--prompt excludes --interactive");
+  check_fails("logits --out x.npy --model weights/decoder", 2, "--tokens or --text is required");
+  check_fails("logits --out x.npy --tokens y --text z", 2, "--tokens excludes --text");
   check_fails("logits --tokens x.npy --out y.npy --chunk 2 --no-cache", 2, "--chunk excludes --no-cache");
   check_fails("check", 2, "LESSON is required");
 }

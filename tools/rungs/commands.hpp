@@ -29,20 +29,29 @@ int grade_lessons(const GradeOptions& options);
 /// \name Use
 ///@{
 struct GenerateCommand {
-  std::string model;         ///< directory
-  std::string prompt;        ///< "": the model begins by itself
-  std::string prompts_file;  ///< instead of prompt: one a line
-  GenerateOptions options;
-  bool trace = false;  ///< show what every step fed
+  std::string model = {};                 ///< directory, or a .bin of llama2.c
+  std::string tokenizer = {};             ///< "": the model's
+  std::vector<std::string> prompts = {};  ///< none: the model begins by itself
+  std::string prompts_file = {};          ///< instead of prompts: one a line
+  GenerateOptions options = {};
+  bool echo = false;         ///< the prompt stands before what was made
+  bool interactive = false;  ///< prompts come line by line
+  bool trace = false;        ///< show what every step fed
+  bool stats = false;        ///< how fast it was, also where nobody looks
   bool json = false;
+  bool mine = false;  ///< on the learner's code
 };
 int generate_text(const GenerateCommand& command);
+/// Judges the learner's files, builds rungs_mine of those that passed, and becomes it, with the same command line.
+int generate_on_mine(char** argv);
 
 struct LogitsCommand {
-  std::string model;   ///< directory
-  std::string tokens;  ///< .npy, (T) or (B, T), i32 or i64
-  std::string out;     ///< .npy, (T, V) or (B, T, V), f32
-  std::string taps;    ///< directory; "": none
+  std::string model = {};      ///< directory, or a .bin of llama2.c
+  std::string tokens = {};     ///< .npy, (T) or (B, T), i32 or i64
+  std::string text = {};       ///< or a text
+  std::string tokenizer = {};  ///< of the text; "": the model's
+  std::string out = {};        ///< .npy, (T, V) or (B, T, V), f32
+  std::string taps = {};       ///< directory; "": none
   bool cache = true;
   int64_t chunk = 0;  ///< tokens of each sequence that one call feeds; 0: all
 };

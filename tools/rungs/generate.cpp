@@ -1,156 +1,236 @@
 // rungs generate: continues prompts.
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "engine.hpp"
 #include "measure/measure.hpp"
-#include "ops/cpu_ops.hpp"
+#include "prompts.hpp"
 #include "tensor/file.hpp"
 #include "text/progress.hpp"
-#include "text/vocabulary.hpp"
 
 namespace rungs {
 
 using nlohmann::ordered_json;
+using namespace std::string_literals;
 
 namespace {
 
-struct Prompt {
-  std::string text;
-  std::vector<int32_t> tokens;  // BOS first
+/// What stays while prompts come and go.
+struct Session {
+  const GenerateCommand& command;
+  Engine& engine;
+  const Tokenizer& tokenizer;
+  Config config;
+  GenerateOptions options;
+  int64_t context;  // most tokens of a sequence
+  std::unique_ptr<Model> model = nullptr;
 };
 
-Prompt make_prompt(const Vocabulary& vocabulary, const std::string& text) {
-  Prompt prompt{text, {vocabulary.bos()}};
-  if (text.empty()) return prompt;  // the model begins by itself
-  const std::vector<int32_t> ids = vocabulary.encode(text);
-  prompt.tokens.insert(prompt.tokens.end(), ids.begin(), ids.end());
-  return prompt;
-}
-
-std::vector<Prompt> read_prompts(const std::string& path, const Vocabulary& vocabulary) {
-  std::vector<Prompt> prompts;
-  const std::string text = read_text(path);
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    std::string line = text.substr(at, end - at);
-    if (line.ends_with('\r')) line.pop_back();  // lines may end as they do on Windows
-    at = end + 1;
-    const auto fail = [&](const std::string& what) {
-      throw FileError(fmt::format("{}: line {}: {}", path, prompts.size() + 1, what));
-    };
-    if (line.empty()) fail("wanted a prompt, found an empty line");
-    try {
-      prompts.push_back(make_prompt(vocabulary, line));
-    } catch (const UsageError& e) {
-      fail(e.what());
-    }
-  }
-  if (prompts.empty()) throw FileError(path + ": wanted one prompt a line, found an empty file");
-  return prompts;
-}
-
 /// The tokens' text with the specials' names, quoted.
-std::string shown(const Vocabulary& vocabulary, std::span<const int32_t> ids) {
+std::string shown(const Tokenizer& tokenizer, std::span<const int32_t> ids) {
   std::string text;
-  for (const int32_t id : ids) text += vocabulary.tokens()[size_t(id)];
-  return ordered_json(text).dump();
+  for (const int32_t id : ids) text += tokenizer.name_of(id);
+  return ordered_json(text).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-/// A prompt stands in bold before its continuation, where there is colour.
+/// What was asked for stands in bold before its continuation, where there is colour.
 std::string emphasised(const std::string& text) {
   return wants_colour(stdout) && !text.empty() ? "\033[1m" + text + "\033[0m" : text;
 }
 
 /// Follows the steps and prints what was asked for: a trace, or the text as it comes.
-struct Watcher {
-  const GenerateCommand& command;
-  const Vocabulary& vocabulary;
-  size_t prompts;
-  Progress progress;
-  ordered_json steps = ordered_json::array();
-  bool begins = true;  // nothing was printed yet
+class Watcher {
+ public:
+  Watcher(const Session& session, const std::vector<Prompt>& prompts)
+      : session_(session),
+        prompts_(prompts),
+        progress_("generating", hides() ? int64_t(prompts.size()) * session.options.max_tokens : 0),
+        texts_(prompts.size()),
+        start_(now()) {
+    for (const Prompt& prompt : prompts)
+      streams_.push_back(session.engine.stream(session.tokenizer, prompt.text.empty()));
+    if (streams()) fmt::print("{}", emphasised(echo(0)));
+  }
 
   void operator()(const Step& step) {
-    progress.advance();
+    if (step.number == 0) first_ = now();
+    progress_.advance();
+    const GenerateCommand& command = session_.command;
+    const std::string text = streams_[size_t(step.sequence)].next(step.token);
+    texts_[size_t(step.sequence)] += text;
     if (command.trace && command.json) {
-      steps.push_back({{"sequence", step.sequence},
-                       {"step", step.number},
-                       {"previous", step.previous},
-                       {"current", step.current},
-                       {"fed", step.fed},
-                       {"text", ordered_json::parse(shown(vocabulary, step.fed))},
-                       {"token", step.token}});
+      steps_.push_back({{"sequence", step.sequence},
+                        {"step", step.number},
+                        {"previous", step.previous},
+                        {"current", step.current},
+                        {"fed", step.fed},
+                        {"text", ordered_json::parse(shown(session_.tokenizer, step.fed))},
+                        {"token", step.token}});
     } else if (command.trace) {
-      const std::string sequence = prompts > 1 ? fmt::format("prompt {}  ", step.sequence + 1) : "";
+      const std::string sequence = prompts_.size() > 1 ? fmt::format("prompt {}  ", step.sequence + 1) : "";
       fmt::print("{}step {:>3}  previous {:>4}  current {:>4}  fed {}  text {}\n", sequence, step.number, step.previous,
-                 step.current, ordered_json(step.fed).dump(), shown(vocabulary, step.fed));
+                 step.current, ordered_json(step.fed).dump(), shown(session_.tokenizer, step.fed));
     } else if (streams()) {
-      if (step.number == 0) fmt::print("{}", emphasised(command.prompt));
-      const std::string_view text = vocabulary.text_of(step.token);
-      // Nothing stands before the first text, so the space that encode puts in front is dropped there.
-      const bool drops = begins && command.prompt.empty() && text.starts_with(' ');
-      begins = begins && text.empty();
-      fmt::print("{}", text.substr(drops));
+      fmt::print("{}", text);
       std::fflush(stdout);
     }
   }
-  bool streams() const { return prompts == 1 && !command.json && !command.trace; }
+
+  /// What is left to print when all sequences have ended.
+  void finish(const Sequences& drawn) {
+    const double end = now();
+    for (size_t i = 0; i < prompts_.size(); ++i) {
+      const std::string rest = streams_[i].end();
+      texts_[i] += rest;
+      if (streams()) fmt::print("{}\n", rest);
+    }
+    size_t made = 0, fed = 0;
+    for (const auto& tokens : drawn) made += tokens.size();
+    for (const Prompt& prompt : prompts_) fed += prompt.tokens.size();
+    const double prefill = first_ - start_, decode = end - first_;
+    const size_t after_first = made - prompts_.size();
+    const double rate = after_first > 0 ? double(after_first) / decode : 0;
+    const GenerateCommand& command = session_.command;
+    if (command.json) return print_json(drawn, end - start_, rate);
+    for (size_t i = 0; i < prompts_.size() && !streams(); ++i)
+      fmt::print("{}{}{}\n", i > 0 || command.trace ? "\n" : "", emphasised(echo(i)), texts_[i]);
+    std::fflush(stdout);
+    for (size_t i = 0; i < prompts_.size(); ++i)
+      if (why_it_ended(drawn[i]) == "context"s)
+        fmt::print(stderr, "{} ended: the context of {} tokens is full\n", name_of(i), session_.context);
+    if (command.stats || is_terminal(stderr))
+      fmt::print(stderr, "{} tokens of prompt in {:.3f} s; then {} tokens in {:.3f} s, {:.1f} tokens per second\n", fed,
+                 prefill, after_first, decode, rate);
+  }
+
+ private:
+  bool streams() const { return prompts_.size() == 1 && !session_.command.json && !session_.command.trace; }
+  /// A bar shows that something happens only where nothing else does.
+  bool hides() const { return prompts_.size() > 1 && !session_.command.trace; }
+  std::string echo(size_t i) const { return session_.command.echo ? prompts_[i].text : ""; }
+
+  std::string name_of(size_t i) const { return prompts_.size() == 1 ? "the text" : fmt::format("text {}", i + 1); }
+
+  const char* why_it_ended(const std::vector<int32_t>& drawn) const {
+    if (session_.options.ends(drawn.back())) return "stop";
+    return int64_t(drawn.size()) < session_.options.max_tokens ? "context" : "length";
+  }
+
+  void print_json(const Sequences& drawn, double seconds, double rate) const {
+    ordered_json out = {{"model", session_.command.model},
+                        {"cache", session_.options.cache},
+                        {"seconds", seconds},
+                        {"seconds_to_first_token", first_ - start_},
+                        {"tokens_per_second", rate}};
+    for (const Part& part : session_.engine.parts(session_.config))
+      out["parts"].push_back({{"lesson", part.lesson},
+                              {"functions", part.functions},
+                              {"whose", part.mine ? "yours" : "the library's"},
+                              {"why", part.why}});
+    for (size_t i = 0; i < prompts_.size(); ++i)
+      out["sequences"].push_back({{"prompt", prompts_[i].text},
+                                  {"prompt_tokens", prompts_[i].tokens},
+                                  {"tokens", drawn[i]},
+                                  {"text", echo(i) + texts_[i]},
+                                  {"finish", why_it_ended(drawn[i])}});
+    if (session_.command.trace) out["steps"] = steps_;
+    fmt::print("{}\n", out.dump(2));
+  }
+
+  const Session& session_;
+  const std::vector<Prompt>& prompts_;
+  Progress progress_;
+  std::vector<TextStream> streams_;
+  std::vector<std::string> texts_;
+  ordered_json steps_ = ordered_json::array();
+  double start_, first_ = 0;
 };
+
+void run(Session& session, const std::vector<Prompt>& prompts) {
+  Sequences tokens;
+  for (const Prompt& prompt : prompts) tokens.push_back(prompt.tokens);
+  Watcher watcher(session, prompts);
+  const Sequences drawn = session.engine.generate(*session.model, tokens, session.options, std::ref(watcher));
+  watcher.finish(drawn);
+}
+
+/// Rows of the largest call. With the cache a long prompt is fed in pieces; without it, whole sequences are fed.
+int64_t planned_rows(const Session& s, const std::vector<Prompt>& prompts) {
+  constexpr int64_t enough = 512;  // more rows make a prefill no faster
+  const int64_t context = s.context, B = int64_t(prompts.size());
+  int64_t all = 0, longest = 0;
+  for (const Prompt& prompt : prompts) {
+    const auto length = std::min(int64_t(prompt.tokens.size()), context);
+    const int64_t rows = s.options.cache ? length : length + std::min(s.options.max_tokens, context - length);
+    all += rows;
+    longest = std::max(longest, rows);
+  }
+  return s.options.cache ? std::max(B, std::min(all, enough)) : std::max(longest, std::min(all, 4 * enough));
+}
+
+/// Prompts line by line, until an empty one. What is wrong with one does not end the rest.
+void converse(Session& session) {
+  const bool person = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+  const auto ask = [&](std::string& line) {
+    if (person) fmt::print("> "), std::fflush(stdout);
+    return std::getline(std::cin, line) && !line.empty();
+  };
+  for (std::string line; ask(line); ++session.options.seed) {
+    try {
+      run(session, {make_prompt(session.tokenizer, session.config, line)});
+    } catch (const UsageError& e) {
+      std::fflush(stdout);
+      fmt::print(stderr, "rungs: {}\n", e.what());
+    }
+  }
+  if (person && !std::cin) fmt::print("\n");
+}
+
+/// Which parts are the learner's, for `--mine`.
+void print_parts(const std::vector<Part>& parts) {
+  if (parts.empty()) return;
+  for (const bool mine : {true, false}) {
+    const auto is_one = [&](const Part& part) { return part.mine == mine; };
+    if (std::none_of(parts.begin(), parts.end(), is_one)) continue;
+    fmt::print(stderr, "{}\n", mine ? "On your code:" : "On the library's:");
+    for (const Part& part : parts)
+      if (is_one(part)) fmt::print(stderr, "  {:<18}{}{}{}\n", part.lesson, part.functions, mine ? "" : "  ", part.why);
+  }
+  fmt::print(stderr, "\n");
+}
 
 }  // namespace
 
 int generate_text(const GenerateCommand& command) {
   check(command.options.sampling);
-  CpuOps ops;
-  const std::unique_ptr<Model> model = load_model(ops, command.model);
-  const std::filesystem::path vocabulary_path = std::filesystem::path(command.model) / "vocabulary.json";
-  const Vocabulary vocabulary(vocabulary_path);
-  if (vocabulary.size() != model->config().vocabulary)
-    throw FileError(fmt::format("{}: tokens: wanted {} (vocab_size of config.json), found {}", vocabulary_path.string(),
-                                model->config().vocabulary, vocabulary.size()));
+  const std::unique_ptr<Engine> engine = make_engine();
+  const Config config = load_config(command.model);
+  const std::filesystem::path path = tokenizer_path(command.model, command.tokenizer);
+  const std::unique_ptr<Tokenizer> tokenizer = engine->tokenizer(path);
+  check_vocabulary(*tokenizer, path, config);
 
-  const std::vector<Prompt> prompts = command.prompts_file.empty()
-                                          ? std::vector{make_prompt(vocabulary, command.prompt)}
-                                          : read_prompts(command.prompts_file, vocabulary);
-  std::vector<std::vector<int32_t>> tokens;
-  for (const Prompt& prompt : prompts) tokens.push_back(prompt.tokens);
-  GenerateOptions options = command.options;
-  options.stop = {vocabulary.eos()};
+  Session session{command, *engine, *tokenizer, config, command.options, config.context};
+  if (command.options.context > 0) session.context = std::min(command.options.context, config.context);
+  session.options.stop = config.eos;
+  if (config.eos.empty() && tokenizer->eos()) session.options.stop = {*tokenizer->eos()};
 
-  // A bar only where nothing else shows that something happens.
-  const bool quiet = prompts.size() > 1 && !command.trace;
-  Watcher watcher{command, vocabulary, prompts.size(),
-                  Progress("generating", quiet ? int64_t(prompts.size()) * options.max_tokens : 0)};
-  const double start = now();
-  const auto drawn = generate(*model, tokens, options, std::ref(watcher));
-  const double seconds = now() - start;
+  std::vector<Prompt> prompts;
+  if (!command.prompts_file.empty()) prompts = read_prompts(command.prompts_file, *tokenizer, config);
+  for (const std::string& text : command.prompts) prompts.push_back(make_prompt(*tokenizer, config, text));
+  if (prompts.empty() && !command.interactive) prompts.push_back(no_prompt(*tokenizer, config));
+  if (command.interactive) prompts = {{"", std::vector<int32_t>(size_t(session.context))}};  // as long as one may be
 
-  if (command.json) {
-    ordered_json out = {{"model", command.model}, {"cache", options.cache}, {"seconds", seconds}};
-    for (size_t i = 0; i < prompts.size(); ++i) {
-      std::vector<int32_t> whole = prompts[i].tokens;
-      whole.insert(whole.end(), drawn[i].begin(), drawn[i].end());
-      out["sequences"].push_back({{"prompt", prompts[i].text},
-                                  {"prompt_tokens", prompts[i].tokens},
-                                  {"tokens", drawn[i]},
-                                  {"text", vocabulary.decode(whole)},
-                                  {"finish", options.ends(drawn[i].back()) ? "stop" : "length"}});
-    }
-    if (command.trace) out["steps"] = watcher.steps;
-    fmt::print("{}\n", out.dump(2));
-  } else if (watcher.streams()) {
-    fmt::print("\n");
-  } else {
-    for (size_t i = 0; i < prompts.size(); ++i) {
-      std::string text;
-      for (const int32_t id : drawn[i]) text += vocabulary.text_of(id);
-      if (prompts[i].text.empty() && text.starts_with(' ')) text.erase(0, 1);
-      const bool apart = i > 0 || command.trace;  // an empty line before the text
-      fmt::print("{}{}{}\n", apart ? "\n" : "", emphasised(prompts[i].text), text);
-    }
-  }
+  if (!command.json) print_parts(engine->parts(config));
+  session.model =
+      engine->model(command.model, {.max_rows = planned_rows(session, prompts), .context = command.options.context});
+  if (command.interactive)
+    converse(session);
+  else
+    run(session, prompts);
   return 0;
 }
 

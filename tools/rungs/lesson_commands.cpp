@@ -11,11 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
-#include "grade/grade.hpp"
-#include "grade/lesson.hpp"
 #include "grade/strength.hpp"
 #include "suggest.hpp"
 #include "tensor/file.hpp"
+#include "workshop.hpp"
 
 namespace rungs {
 
@@ -23,8 +22,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 namespace {
-
-std::vector<Lesson> all_lessons() { return find_lessons(RUNGS_SOURCE_DIR, RUNGS_BINARY_DIR); }
 
 bool in_colour() { return isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR"); }
 
@@ -43,29 +40,6 @@ Lesson lesson_called(const std::string& word) {
       fmt::format("no lesson is called {}{}; `rungs list` shows them all", word, did_you_mean(word, names)));
 }
 
-/// Relative to the source tree for what is in it.
-std::string short_path(const fs::path& path) {
-  const std::string inside = fs::relative(path, RUNGS_SOURCE_DIR).string();
-  return inside.starts_with("..") ? path.string() : inside;
-}
-
-struct Build {
-  bool ok;
-  std::string output;
-};
-
-Build build(const std::vector<std::string>& targets) {
-  std::string command = "cmake --build '" RUNGS_BINARY_DIR "' --target";
-  for (const std::string& target : targets) command += " " + target;
-  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  if (!pipe) throw Error("cmake cannot be started");
-  Build b{};
-  char part[4096];
-  for (size_t n; (n = fread(part, 1, sizeof part, pipe)) > 0;) b.output.append(part, n);
-  b.ok = pclose(pipe) == 0;
-  return b;
-}
-
 /// What the compiler said, without the build tool's own lines.
 std::string compiler_output(const std::string& output) {
   std::string text;
@@ -81,63 +55,20 @@ std::string compiler_output(const std::string& output) {
   return text;
 }
 
-/// Builds the runner of the learner's file, which a target knows only where it stands in work/: elsewhere it is
-/// included.
-Build build_mine(const Lesson& lesson) {
-  if (lesson.mine_target.ends_with("_elsewhere")) {
-    const fs::path bridge = fs::path(RUNGS_BINARY_DIR) / "elsewhere" / (lesson.name + ".cpp");
-    const std::string text = fmt::format("#include \"{}\"\n", lesson.mine.string());
-    if (!fs::exists(bridge) || read_text(bridge) != text) {
-      fs::create_directories(bridge.parent_path());
-      write_whole(bridge, [&](std::ostream& out) { out << text; });
-    }
-  }
-  return build({lesson.mine_target, lesson.name + "_mistakes"});
-}
-
-/// \throws Error with the output, for something that ought to build
-void must_build(const std::vector<std::string>& targets) {
-  const Build b = build(targets);
-  if (!b.ok) throw Error("the lessons do not build:\n" + b.output);
-}
-
-// ---- progress: which of the learner's files passed, by their content ----
-
-fs::path progress_file() { return work_directory(RUNGS_SOURCE_DIR) / "progress.json"; }
-
-json read_progress() {
-  if (!fs::exists(progress_file())) return json::object();
-  const json progress = json::parse(read_text(progress_file()), nullptr, false);
-  return progress.is_object() ? progress : json::object();
-}
-
-size_t content_of(const fs::path& file) { return std::hash<std::string>{}(read_text(file)); }
-
-void note_progress(const Lesson& lesson, bool passed) {
-  json progress = read_progress();
-  if (passed)
-    progress[lesson.name] = content_of(lesson.mine);
-  else
-    progress.erase(lesson.name);
-  write_whole(progress_file(), [&](std::ostream& out) { out << progress.dump(2) << "\n"; });
-}
-
-std::string state_of(const Lesson& lesson, const json& progress) {
-  if (!fs::exists(lesson.mine)) return "";
-  if (!progress.contains(lesson.name)) return "started";
-  return progress[lesson.name] == content_of(lesson.mine) ? "passed" : "changed since it passed";
+std::string state_of(const Lesson& lesson) {
+  constexpr const char* names[] = {"", "started", "passed", "changed since it passed"};
+  return names[int(standing_of(lesson))];
 }
 
 }  // namespace
 
 int list_lessons(bool as_json) {
-  const json progress = read_progress();
   json list = json::array();
   size_t passed = 0;
   const std::vector<Lesson> lessons = all_lessons();
   if (!as_json) fmt::print("{:<20}{:<72}{}\n", "lesson", "what it adds", "yours");
   for (const Lesson& l : lessons) {
-    const std::string state = state_of(l, progress);
+    const std::string state = state_of(l);
     passed += state == "passed";
     list.push_back({{"lesson", l.name},
                     {"adds", l.title},
@@ -153,7 +84,7 @@ int list_lessons(bool as_json) {
   }
   fmt::print("\n{} of {} passed.", passed, lessons.size());
   for (const Lesson& l : lessons) {
-    const std::string state = state_of(l, progress);
+    const std::string state = state_of(l);
     if (state == "passed") continue;
     fmt::print(" Next: rungs {} {}", state.empty() ? "start" : "check", l.name.substr(0, 2));
     break;

@@ -7,6 +7,7 @@
 
 #include "commands.hpp"
 #include "ops/cpu_ops.hpp"
+#include "prompts.hpp"
 #include "tensor/npy.hpp"
 #include "tensor/tap.hpp"
 #include "text/finite.hpp"
@@ -45,6 +46,18 @@ Tokens load_tokens(const std::string& path, const Config& config) {
   return tokens;
 }
 
+/// BOS and the tokens of a text.
+Tokens encode(const LogitsCommand& command, const Config& config) {
+  const std::filesystem::path path = tokenizer_path(command.model, command.tokenizer);
+  const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(path);
+  check_vocabulary(*tokenizer, path, config);
+  const std::vector<int32_t> ids = make_prompt(*tokenizer, config, command.text).tokens;
+  const auto T = int64_t(ids.size());
+  if (T > config.context)
+    throw UsageError(fmt::format("the text has {} tokens, more than the model's context of {}", T, config.context));
+  return {Tensor::view_of(ids.data(), {1, T}, DType::i32).copy(), false};
+}
+
 /// Rows of calls, put where they belong in a tensor of all tokens.
 struct Gathered {
   int64_t B, T;
@@ -70,7 +83,8 @@ int write_logits(const LogitsCommand& command) {
   if (command.chunk < 0) throw UsageError(fmt::format("chunk: wanted at least 1 token, found {}", command.chunk));
   if (command.chunk > 0 && !command.cache) throw UsageError("chunk: without the cache all tokens are fed at once");
   const Config config = load_config(command.model);
-  const Tokens tokens = load_tokens(command.tokens, config);
+  if (command.tokens.empty() && command.text.empty()) throw UsageError("--tokens or --text is required");
+  const Tokens tokens = command.text.empty() ? load_tokens(command.tokens, config) : encode(command, config);
   const int64_t B = tokens.ids.dim(0), T = tokens.ids.dim(1), V = config.vocabulary;
   const int64_t chunk = command.chunk ? std::min(command.chunk, T) : T;
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "commands.hpp"
+#include "engine.hpp"
 #include "suggest.hpp"
 #include "tensor/error.hpp"
 
@@ -12,18 +13,28 @@ namespace rungs {
 
 namespace {
 
-const std::string decoder = RUNGS_SOURCE_DIR "/weights/decoder";
+const std::string decoder = RUNGS_SOURCE_DIR "/weights/decoder", stories = RUNGS_SOURCE_DIR "/weights/stories";
+
+/// As Meta's own program for LLaMA generates.
+GenerateOptions usual_options() {
+  GenerateOptions options;
+  options.sampling.temperature = 0.6;
+  options.sampling.top_p = 0.9;
+  options.max_tokens = 64;
+  return options;
+}
 
 struct CommandLine {
+  char** argv;
   CLI::App app{"Rungs: a transformer, step by step.", "rungs"};
-  std::string lesson;
+  std::string lesson = {};
   bool list_as_json = false;
-  GradeOptions grade;
-  GenerateCommand generate{decoder, "", "", {}};
-  LogitsCommand logits{decoder, "", "", ""};
+  GradeOptions grade = {};
+  GenerateCommand generate{.model = stories, .options = usual_options()};
+  LogitsCommand logits{.model = stories};
   BenchCacheCommand cache{decoder, {10, 50, 100, 500, 1000}, 64, RUNGS_SOURCE_DIR "/bench/results/cache.json"};
-  RandomModelCommand random;
-  std::function<int()> chosen;
+  RandomModelCommand random = {};
+  std::function<int()> chosen = {};
 };
 
 CLI::App* add_command(CommandLine& line, CLI::App& parent, const char* group, const char* name, const char* says,
@@ -59,14 +70,27 @@ void add_learning(CommandLine& line) {
 
 void add_use(CommandLine& line) {
   GenerateCommand& g = line.generate;
-  CLI::App* generate =
-      add_command(line, line.app, "Use", "generate", "continue a text", [&g] { return generate_text(g); });
-  generate->add_option("--model", g.model, "directory of the model")->default_str("weights/decoder")->type_name("DIR");
+  CLI::App* generate = add_command(line, line.app, "Use", "generate", "continue texts", [&line, &g] {
+    return g.mine && !engine_is_mine ? generate_on_mine(line.argv) : generate_text(g);
+  });
+  generate->add_option("--model", g.model, "a Hugging Face directory, or a .bin of llama2.c")
+      ->default_str("weights/stories")
+      ->type_name("PATH");
+  generate->add_option("--tokenizer", g.tokenizer, "its file or directory, where it does not lie with the model")
+      ->type_name("PATH");
   CLI::Option* prompt =
-      generate->add_option("--prompt", g.prompt, "text to continue; without it the model begins by itself");
-  generate->add_option("--prompts-file", g.prompts_file, "a file with one prompt a line, continued all at once")
-      ->excludes(prompt)
-      ->type_name("FILE");
+      generate
+          ->add_option("--prompt", g.prompts, "text to continue, once or more; without it the model begins by itself")
+          ->allow_extra_args(false);
+  CLI::Option* prompts =
+      generate->add_option("--prompts", g.prompts_file, "a file with one prompt a line, continued all at once")
+          ->excludes(prompt)
+          ->type_name("FILE");
+  CLI::Option* interactive =
+      generate->add_flag("--interactive", g.interactive, "read prompts line by line, until an empty one")
+          ->excludes(prompt)
+          ->excludes(prompts);
+  generate->add_flag("--echo", g.echo, "the prompt before its continuation");
   generate->add_option("--max-tokens", g.options.max_tokens, "most tokens to generate for each prompt")
       ->capture_default_str();
   generate->add_option("--temperature", g.options.sampling.temperature, "0: always the most probable token")
@@ -79,16 +103,26 @@ void add_use(CommandLine& line) {
       ->capture_default_str();
   generate->add_option("--seed", g.options.seed, "of the draws; prompt i (from 0) draws with seed + i")
       ->capture_default_str();
+  generate->add_option("--context", g.options.context, "most tokens of a text, prompt included; 0: as the model allows")
+      ->capture_default_str();
   generate->add_flag_callback(
       "--no-cache", [&g] { g.options.cache = false; }, "feed the whole text again at every step");
+  generate->add_flag("--mine", g.mine, "run on your own code, of the lessons that you passed");
+  generate->add_flag("--stats", g.stats, "say how fast it was, also where no terminal looks on");
   generate->add_flag("--trace", g.trace, "show what every step feeds, and where");
-  generate->add_flag("--json", g.json, "for scripts");
+  generate->add_flag("--json", g.json, "for scripts")->excludes(interactive);
 
   LogitsCommand& l = line.logits;
   CLI::App* logits = add_command(line, line.app, "Use", "logits", "write the logits of the tokens in a file",
                                  [&l] { return write_logits(l); });
-  logits->add_option("--model", l.model, "directory of the model")->default_str("weights/decoder")->type_name("DIR");
-  logits->add_option("--tokens", l.tokens, ".npy, (T) or (B, T), int32 or int64")->required()->type_name("FILE");
+  logits->add_option("--model", l.model, "a Hugging Face directory, or a .bin of llama2.c")
+      ->default_str("weights/stories")
+      ->type_name("PATH");
+  CLI::Option* tokens =
+      logits->add_option("--tokens", l.tokens, ".npy, (T) or (B, T), int32 or int64")->type_name("FILE");
+  logits->add_option("--text", l.text, "instead of tokens: BOS and the tokens of this text")->excludes(tokens);
+  logits->add_option("--tokenizer", l.tokenizer, "its file or directory, where it does not lie with the model")
+      ->type_name("PATH");
   logits->add_option("--out", l.out, ".npy, (T, V) or (B, T, V), float32")->required()->type_name("FILE");
   CLI::Option* chunk =
       logits->add_option("--chunk", l.chunk, "feed this many tokens at a time through the cache; 0: all")
@@ -162,7 +196,7 @@ void check_words(CLI::App& app, std::span<char*> words) {
 }
 
 int run(int argc, char** argv) {
-  CommandLine line;
+  CommandLine line{argv};
   line.app.require_subcommand(0, 1);
   line.app.get_formatter()->label("SUBCOMMAND", "COMMAND");
   line.app.set_version_flag("--version", "rungs " RUNGS_VERSION);

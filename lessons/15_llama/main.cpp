@@ -1,0 +1,2 @@
+// Lesson 15.
+int main() {}

@@ -1,0 +1,57 @@
+// rungs generate --mine: generation on the learner's own code.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "commands.hpp"
+#include "tensor/file.hpp"
+#include "text/progress.hpp"
+#include "workshop.hpp"
+
+namespace rungs {
+
+namespace fs = std::filesystem;
+
+/// What is known of the learner's file of a lesson, and the file that goes into rungs_mine: the learner's where it
+/// passes; else the solution, which the learner's other files may call, or the starter where there are no solutions.
+struct Judged {
+  std::string state;
+  fs::path code;
+};
+
+static Judged judge(const Lesson& lesson, Progress& progress) {
+  const fs::path solution = lesson.source / "solution.cpp";
+  const fs::path other = fs::exists(solution) ? solution : lesson.starter;
+  progress.advance();
+  const std::string number = lesson.name.substr(0, 2);
+  if (standing_of(lesson) == Standing::not_started) return {"not started: rungs start " + number, other};
+  if (!passes(lesson)) return {"does not pass: rungs check " + number, other};
+  return {"", lesson.mine};
+}
+
+int generate_on_mine(char** argv) {
+  const fs::path folder = fs::path(RUNGS_BINARY_DIR) / "pieces";
+  const std::vector<Lesson> lessons = all_lessons();
+  std::string rows;
+  {
+    Progress progress("judging your lessons", int64_t(lessons.size()));
+    for (const Lesson& lesson : lessons) {
+      const Judged judged = judge(lesson, progress);
+      write_where_different(folder / (lesson.name + ".cpp"), fmt::format("#include \"{}\"\n", judged.code.string()));
+      rows += fmt::format("      {{\"{}\", \"{}\"}},\n", lesson.name, judged.state);
+    }
+  }
+  write_where_different(folder / "my_lessons.cpp",
+                        fmt::format("// Made by rungs generate --mine.\n#include \"mine_ops.hpp\"\n\n"
+                                    "const std::vector<rungs::MyLesson>& rungs::my_lessons() {{\n"
+                                    "  static const std::vector<MyLesson> list = {{\n{}  }};\n  return list;\n}}\n",
+                                    rows));
+  const Build b = build({"rungs_mine"});
+  if (!b.ok) throw Error("your files pass one by one, but do not build together:\n" + b.output);
+  const std::string program = RUNGS_BINARY_DIR "/bin/rungs_mine";
+  execv(program.c_str(), argv);
+  throw Error(fmt::format("{}: cannot be started: {}", program, std::strerror(errno)));
+}
+
+}  // namespace rungs

@@ -1,0 +1,60 @@
+/// What `rungs generate` computes with: in the program rungs the library's parts, in rungs_mine the learner's wherever
+/// their lessons passed.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "text/generate.hpp"
+#include "text/tokenizer.hpp"
+
+namespace rungs {
+
+/// The ids of some texts.
+using Sequences = std::vector<std::vector<int32_t>>;
+
+/// Makes text of tokens as they come, never half a character.
+struct TextStream {
+  std::function<std::string(int32_t id)> next;  ///< what can be shown now that this token is there
+  std::function<std::string()> end;             ///< what is left when no token follows
+};
+
+/// Whose code a part of generation is.
+struct Part {
+  std::string lesson, functions;  ///< "10_grouped_query", "attend"
+  bool mine;                      ///< the learner's; otherwise the library's, because:
+  std::string why;                ///< "not started: rungs start 10"
+};
+
+/// The parts that generation is made of: the library's, unless overridden.
+class Engine {
+ public:
+  explicit Engine(Ops& ops) : ops_(ops) {}
+  virtual ~Engine() = default;
+
+  /// Of what a model needs, which part is whose; empty where nobody asked.
+  virtual std::vector<Part> parts(const Config&) const { return {}; }
+  virtual std::unique_ptr<Tokenizer> tokenizer(const std::filesystem::path& path) { return load_tokenizer(path); }
+  /// `begins`: no text stands before the first token.
+  virtual TextStream stream(const Tokenizer& tokenizer, bool begins) const;
+  virtual std::unique_ptr<Model> model(const std::filesystem::path& path, const LoadOptions& options) {
+    return load_model(ops_, path, options);
+  }
+  virtual Sequences generate(Model& model, const Sequences& prompts, const GenerateOptions& options,
+                             const std::function<void(const Step&)>& on_step) {
+    return rungs::generate(model, prompts, options, on_step);
+  }
+
+ protected:
+  Ops& ops_;
+};
+
+/// The one of this program.
+std::unique_ptr<Engine> make_engine();
+
+/// This program is rungs_mine.
+extern const bool engine_is_mine;
+
+}  // namespace rungs

@@ -1,0 +1,96 @@
+#include "mine_ops.hpp"
+
+#include <algorithm>
+
+#include "01_tensor/lesson.hpp"
+#include "02_embedding/lesson.hpp"
+#include "03_layer_norm/lesson.hpp"
+#include "04_feed_forward/lesson.hpp"
+#include "08_kv_cache/lesson.hpp"
+#include "10_grouped_query/lesson.hpp"
+#include "11_rope/lesson.hpp"
+#include "12_rms_norm/lesson.hpp"
+#include "13_swiglu/lesson.hpp"
+
+namespace rungs {
+
+const MyLesson& my_lesson(int number) {
+  for (const MyLesson& lesson : my_lessons())
+    if (std::stoi(lesson.name) == number) return lesson;
+  throw Error("no lesson has the number " + std::to_string(number));
+}
+
+bool passed(int lesson) { return my_lesson(lesson).why.empty(); }
+
+static Tensor zeros(const Shape& shape) {
+  Tensor tensor(shape);
+  std::fill_n(tensor.data(), tensor.count(), 0.0f);
+  return tensor;
+}
+
+/// Lessons know float32 alone: what is stored in 16 bits is converted once.
+const Tensor& MineOps::wide(const Tensor& weight) {
+  if (weight.dtype() == DType::f32) return weight;
+  const auto it = wide_.find(weight.raw());
+  return it != wide_.end() ? it->second : wide_.emplace(weight.raw(), converted(weight, DType::f32)).first->second;
+}
+
+// What lesson 1 calls a bias is zero in LLaMA.
+void MineOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  if (!passed(1)) return CpuOps::linear(out, x, weight, bias);
+  Tensor rows = out.reshaped({out.rows(), out.cols()});
+  lesson_01::linear(rows, x.reshaped({x.rows(), x.cols()}), wide(weight), bias ? bias.view() : zeros({weight.dim(0)}));
+}
+
+// Rows of a table are an embedding without positions.
+void MineOps::gather(Tensor& out, const Tensor& table, const Tensor& index) {
+  if (!passed(2)) return CpuOps::gather(out, table, index);
+  lesson_02::embed(out, index, wide(table), zeros({index.count(), table.cols()}));
+}
+
+void MineOps::layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) {
+  if (!passed(3)) return CpuOps::layer_norm(out, x, weight, bias, epsilon);
+  lesson_03::layer_norm(out, x, weight, bias, epsilon);
+}
+
+void MineOps::relu(Tensor& x) { passed(4) ? lesson_04::relu(x) : CpuOps::relu(x); }
+
+void MineOps::attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+  const bool one_head = q.shape().rank() == 2;
+  if (!passed(one_head ? 8 : 10)) return CpuOps::attend(out, q, k, v);
+  one_head ? lesson_08::attend(out, q, k, v) : lesson_10::attend(out, q, k, v);
+}
+
+// Lesson 11 turns the rows of one sequence, which stand one after the other: here row by row.
+void MineOps::rotate(Tensor& x, const Rotary& rotary, const Tensor& position) {
+  if (!passed(11)) return CpuOps::rotate(x, rotary, position);
+  for (int64_t n = 0; n < x.dim(0); ++n) {
+    Tensor row = x.view_rows(n, 1);  // (1, H, D)
+    lesson_11::rotate(row, rotary.cos, rotary.sin, position.at<int32_t>(n));
+  }
+}
+
+void MineOps::rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) {
+  if (!passed(12)) return CpuOps::rms_norm(out, x, weight, epsilon);
+  lesson_12::rms_norm(out, x, wide(weight), epsilon);
+}
+
+void MineOps::silu_times(Tensor& gate, const Tensor& up) {
+  if (!passed(13)) return CpuOps::silu_times(gate, up);
+  lesson_13::silu(gate);
+  for (int64_t i = 0; i < gate.count(); ++i) gate.flat(i) *= up.flat(i);
+}
+
+void MineOps::attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
+                        LayerCache* cache) {
+  Ops::attention(out, q, k, v, rows, cache);
+}
+void MineOps::norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
+                       const Rotary& rotary, const Rows& rows) {
+  Ops::norm_qkv(normed, q, k, v, x, w, rotary, rows);
+}
+void MineOps::norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) {
+  Ops::norm_gated(normed, hidden, up, x, w);
+}
+
+}  // namespace rungs

@@ -1,0 +1,51 @@
+/// The seam made of the learner's own operations, one line for each lesson that passed.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ops/cpu_ops.hpp"
+
+namespace rungs {
+
+/// One lesson as `rungs generate --mine` found it when it built this program.
+struct MyLesson {
+  std::string name;  ///< "10_grouped_query"
+  std::string why;   ///< it is not the learner's: "not started: rungs start 10"; "" when it passed
+};
+
+/// All lessons, in order; generated.
+const std::vector<MyLesson>& my_lessons();
+
+/// \throws Error when there is no lesson of this number
+const MyLesson& my_lesson(int number);
+
+/// The learner's file of this lesson passed, and is part of this program.
+bool passed(int lesson);
+
+/// Each operation is the learner's where its lesson passed, and the library's otherwise. Coarse operations are the
+/// plain ones of Ops, which call the fine ones: a fused one of the CPU would pass the learner by.
+class MineOps final : public CpuOps {
+ public:
+  void linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) override;
+  void gather(Tensor& out, const Tensor& table, const Tensor& index) override;
+  void layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) override;
+  void relu(Tensor& x) override;
+  void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override;
+  void rotate(Tensor& x, const Rotary& rotary, const Tensor& position) override;
+  void rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) override;
+  void silu_times(Tensor& gate, const Tensor& up) override;
+
+  void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
+                 LayerCache* cache) override;
+  void norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
+                const Rotary& rotary, const Rows& rows) override;
+  void norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) override;
+
+ private:
+  const Tensor& wide(const Tensor& weight);
+  std::map<const void*, Tensor> wide_;  // weights of 16 bits, as the lessons read them
+};
+
+}  // namespace rungs

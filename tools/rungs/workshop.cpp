@@ -1,0 +1,106 @@
+#include "workshop.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "tensor/file.hpp"
+
+namespace rungs {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::vector<Lesson> all_lessons() { return find_lessons(RUNGS_SOURCE_DIR, RUNGS_BINARY_DIR); }
+
+std::string short_path(const fs::path& path) {
+  const std::string inside = fs::relative(path, RUNGS_SOURCE_DIR).string();
+  return inside.starts_with("..") ? path.string() : inside;
+}
+
+Build build(const std::vector<std::string>& targets) {
+  std::string command = "cmake --build '" RUNGS_BINARY_DIR "' --target";
+  for (const std::string& target : targets) command += " " + target;
+  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  if (!pipe) throw Error("cmake cannot be started");
+  Build b{};
+  char part[4096];
+  for (size_t n; (n = fread(part, 1, sizeof part, pipe)) > 0;) b.output.append(part, n);
+  b.ok = pclose(pipe) == 0;
+  return b;
+}
+
+// A target knows the learner's file only where it stands in work/; elsewhere it is included.
+Build build_mine(const Lesson& lesson) {
+  if (lesson.mine_target.ends_with("_elsewhere"))
+    write_where_different(fs::path(RUNGS_BINARY_DIR) / "elsewhere" / (lesson.name + ".cpp"),
+                          fmt::format("#include \"{}\"\n", lesson.mine.string()));
+  return build({lesson.mine_target, lesson.name + "_mistakes"});
+}
+
+void must_build(const std::vector<std::string>& targets) {
+  const Build b = build(targets);
+  if (!b.ok) throw Error("the lessons do not build:\n" + b.output);
+}
+
+void write_where_different(const fs::path& path, const std::string& text) {
+  if (fs::exists(path) && read_text(path) == text) return;
+  fs::create_directories(path.parent_path());
+  write_whole(path, [&](std::ostream& out) { out << text; });
+}
+
+static size_t content_of(const fs::path& file) { return std::hash<std::string>{}(read_text(file)); }
+
+/// Contents by the names of lessons.
+static json read_record(const fs::path& file) {
+  if (!fs::exists(file)) return json::object();
+  const json record = json::parse(read_text(file), nullptr, false);
+  return record.is_object() ? record : json::object();
+}
+
+static void write_record(const fs::path& file, const json& record) {
+  write_where_different(file, record.dump(2) + "\n");
+}
+
+static fs::path progress_file() { return work_directory(RUNGS_SOURCE_DIR) / "progress.json"; }
+
+void note_progress(const Lesson& lesson, bool passed) {
+  json progress = read_record(progress_file());
+  if (passed)
+    progress[lesson.name] = content_of(lesson.mine);
+  else
+    progress.erase(lesson.name);
+  write_record(progress_file(), progress);
+}
+
+Standing standing_of(const Lesson& lesson) {
+  if (!fs::exists(lesson.mine)) return Standing::not_started;
+  const json progress = read_record(progress_file());
+  if (!progress.contains(lesson.name)) return Standing::started;
+  return progress[lesson.name] == content_of(lesson.mine) ? Standing::passed : Standing::changed;
+}
+
+static bool judged_now(const Lesson& lesson) {
+  if (!build_mine(lesson).ok) return false;
+  return grade(lesson, Suite::evaluate, mine(lesson)).all_passed() &&
+         (!lesson.has_cache() || grade(lesson, Suite::kv_evaluate, mine(lesson)).all_passed());
+}
+
+bool passes(const Lesson& lesson) {
+  if (standing_of(lesson) == Standing::passed) return true;
+  const fs::path failed_file = fs::path(RUNGS_BINARY_DIR) / "pieces" / "failed.json";
+  json failed = read_record(failed_file);
+  const size_t content = content_of(lesson.mine);
+  if (failed.contains(lesson.name) && failed[lesson.name] == content) return false;
+  const bool passed = judged_now(lesson);
+  note_progress(lesson, passed);
+  if (!passed) {
+    failed[lesson.name] = content;
+    write_record(failed_file, failed);
+  }
+  return passed;
+}
+
+}  // namespace rungs

@@ -1,0 +1,38 @@
+/// The learner's files: building them, and remembering which of them passed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "grade/grade.hpp"
+#include "grade/lesson.hpp"
+
+namespace rungs {
+
+/// Of this build.
+std::vector<Lesson> all_lessons();
+
+/// Relative to the source tree for what is in it.
+std::string short_path(const std::filesystem::path& path);
+
+struct Build {
+  bool ok;
+  std::string output;
+};
+Build build(const std::vector<std::string>& targets);
+/// Makes a file of a build, which stays as it is where it would not change.
+void write_where_different(const std::filesystem::path& path, const std::string& text);
+/// Builds the runner of the learner's file.
+Build build_mine(const Lesson& lesson);
+/// \throws Error with the output, for something that ought to build
+void must_build(const std::vector<std::string>& targets);
+
+/// How far the learner is with a lesson. A pass is remembered with the content that passed.
+enum class Standing { not_started, started, passed, changed };
+Standing standing_of(const Lesson& lesson);
+void note_progress(const Lesson& lesson, bool passed);
+
+/// The learner's file passes every suite of its lesson: judged now, unless this very content was judged before.
+bool passes(const Lesson& lesson);
+
+}  // namespace rungs
