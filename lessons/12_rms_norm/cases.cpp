@@ -1,0 +1,16 @@
+#include "grade/case_model.hpp"
+#include "pieces.hpp"
+
+namespace lesson_12 {
+
+void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
+  if (in.run == "rms_norm") {
+    Tensor out(in["x"].shape());  // (T, C)
+    pieces.rms_norm(out, in["x"], in["weight"], float(in.scalar("epsilon")));
+    rec.output("out", out);
+  } else {
+    run_cached_forward(in, pieces.decoder_forward, rec);
+  }
+}
+
+}  // namespace lesson_12

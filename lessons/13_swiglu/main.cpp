@@ -1,0 +1,77 @@
+// Lesson 13: SiLU, a gate, and what they do in a trained model.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "04_feed_forward/lesson.hpp"
+#include "lesson.hpp"
+#include "model/decoder.hpp"
+#include "ops/cpu_ops.hpp"
+#include "tensor/file.hpp"
+#include "tensor/print.hpp"
+#include "tensor/tap.hpp"
+#include "text/vocabulary.hpp"
+
+using namespace rungs;
+
+Tensor tensor(const Shape& shape, std::initializer_list<float> values) {
+  Tensor t(shape);
+  std::copy(values.begin(), values.end(), t.data());
+  return t;
+}
+
+int main() {
+  // The function, beside the one that it replaces.
+  const Tensor x = tensor({1, 9}, {-6, -4, -2, -1, 0, 1, 2, 4, 6});
+  Tensor relu = x.copy(), silu = x.copy();
+  lesson_04::relu(relu);
+  lesson_13::silu(silu);
+  print("x", x), print("ReLU", relu), print("SiLU", silu);
+
+  // One token, C = 2, F = 3: small enough for a pencil. The row has mean square 1 already.
+  LayerWeights w;
+  w.ffn_norm.weight = tensor({2}, {1, 1});
+  w.gate.weight = tensor({3, 2}, {3, 0, -3, 0, 0, 1});
+  w.up.weight = tensor({3, 2}, {1, 1, 1, 1, 2, 0});
+  w.down.weight = tensor({2, 3}, {1, 0, 1, 0, 1, 0});
+  Tensor stream = tensor({1, 2}, {1, -1});
+  print("\nx before", stream);
+  watch_taps([](const std::string& name, const Tensor& tapped) {
+    if (name != "mean_square") print(name, tapped);
+  });
+  CpuOps ops;
+  lesson_13::feed_forward(ops, stream, w, 0);
+  print("x after", stream);
+
+  // The trained model: which of its gates are open, word by word.
+  const auto directory = weights_directory() / "hybrid/13_swiglu";
+  const DecoderCheckpoint model(directory);
+  const Vocabulary words(directory / "vocabulary.json");
+  std::vector<int32_t> ids = words.encode("Lily had a red ball. She took the");
+  ids.insert(ids.begin(), words.bos());
+  const int64_t T = int64_t(ids.size()), F = model.config.inner_width;
+  KvCache cache;
+  for (int64_t i = 0; i < model.config.layers; ++i) {
+    const Shape rows{T, model.config.kv_heads, model.config.head_width};  // (capacity, G, D)
+    cache.layers.push_back({Tensor(rows), Tensor(rows)});
+  }
+  std::map<std::string, Tensor> seen;
+  watch_taps([&](const std::string& name, const Tensor& tapped) { seen[name] = tapped.copy(); });
+  Tensor logits({T, words.size()});  // (T, V)
+  lesson_13::decoder_forward(ops, logits, Tensor::view_of(ids.data(), {T}, DType::i32), model.weights, cache, 0);
+  watch_taps({});
+
+  fmt::print("\nof {} hidden numbers     layer 0: gate > 0, up > 0, hidden > 0   layer 1   next word\n", F);
+  for (int64_t t = 0; t < T; ++t) {
+    fmt::print("{:>8}{:18}", words.tokens()[size_t(ids[size_t(t)])], "");
+    for (const int layer : {0, 1})
+      for (const char* name : {"gate", "up", "hidden"}) {
+        const float* h = seen[fmt::format("layers.{}.{}", layer, name)][t].data();  // (F)
+        fmt::print("{:7}", std::count_if(h, h + F, [](float v) { return v > 0; }));
+      }
+    const float* best = std::max_element(&logits(t, 0), &logits(t, 0) + logits.cols());
+    fmt::print("   {}\n", words.tokens()[size_t(best - &logits(t, 0))]);
+  }
+}
