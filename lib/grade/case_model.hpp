@@ -33,8 +33,8 @@ using CachedForward = void(Ops&, Tensor&, const Tensor&, const DecoderWeights&, 
 /// Runs `forward` as the case says, and records its logits:
 ///   decoder_forward  one call at start_pos; layers.I.k and layers.I.v are the cache before and, recorded, after it
 ///   logits           all tokens in one call; only the logits of rows `from` and later
-///   prompt           the tokens in calls of as many as `split` says, on one cache; first, on the same cache, the tokens
-///                    `before`; or, in step with it, another sequence, `beside`
+///   prompt           the tokens in calls of as many as `split` says, on one cache; with `before`, those went through
+///                    the same cache first; with `beside`, they are another sequence, fed in step with it
 void run_cached_forward(const CaseInput& in, CachedForward* forward, Recording& rec);
 
 /// A copy of the inputs cache.k and cache.v: the case's own stay as they are. \throws FileError

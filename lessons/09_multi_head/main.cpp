@@ -1,0 +1,51 @@
+// Lesson 9: a row with its heads apart, and where each head of a trained model looks.
+#include <fmt/format.h>
+
+#include "lesson.hpp"
+#include "model/decoder.hpp"
+#include "ops/cpu_ops.hpp"
+#include "tensor/file.hpp"
+#include "tensor/print.hpp"
+#include "tensor/tap.hpp"
+#include "text/vocabulary.hpp"
+
+using namespace rungs;
+using Ids = std::vector<int32_t>;
+
+int main() {
+  Tensor x({2, 6});  // (N, H·D): two tokens, three heads of width 2
+  for (int64_t i = 0; i < x.count(); ++i) x.flat(i) = float(i);
+  const std::vector<std::string> tokens{"token 0", "token 1"};
+  print("two rows, as a projection writes them", x, tokens);
+  const Tensor apart = lesson_09::split_heads(x, 3);  // (2, 3, 2)
+  fmt::print("\n");
+  print("the same memory with its heads apart", apart,
+        {"token 0  head 0", "         head 1", "         head 2", "token 1  head 0", "         head 1",
+         "         head 2"});
+  fmt::print("\n");
+  print("head 1 alone", lesson_09::one_head(apart, 1), tokens);
+
+  const DecoderCheckpoint model(weights_directory() / "hybrid" / "09_multi_head");
+  const Vocabulary words(weights_directory() / "hybrid" / "09_multi_head" / "vocabulary.json");
+  const Config& c = model.config;
+  Ids text = words.encode("Once upon a time, there was a");
+  text.insert(text.begin(), words.bos());
+  const auto T = int64_t(text.size());
+  std::vector<std::string> names;
+  for (const int32_t id : text) names.push_back(words.tokens()[size_t(id)]);
+
+  KvCache cache;
+  const Shape room{T, c.heads, c.head_width};  // (capacity, H, D)
+  for (int64_t i = 0; i < c.layers; ++i) cache.layers.push_back({Tensor(room), Tensor(room)});
+  watch_taps([&](const std::string& name, const Tensor& weights) {  // (H, T, S)
+    if (name != "layers.1.weights") return;
+    Tensor last({T, c.heads});  // (S, H): what the last token reads
+    for (int64_t s = 0; s < T; ++s)
+      for (int64_t h = 0; h < c.heads; ++h) last(s, h) = weights(h, T - 1, s);
+    fmt::print("\n");
+    print("layer 1: how much each head of the last token reads of each token", last, names);
+  });
+  CpuOps ops;
+  Tensor logits({T, c.vocabulary});  // (T, V)
+  lesson_09::decoder_forward(ops, logits, Tensor::view_of(text.data(), {T}, DType::i32), model.weights, cache, 0);
+}

@@ -1,0 +1,25 @@
+#include "grade/case_model.hpp"
+#include "pieces.hpp"
+
+namespace lesson_10 {
+
+void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
+  CountingOps ops(rec);
+  if (in.run == "attend") {
+    Tensor out(in["q"].shape());  // (T, H, D)
+    pieces.attend(out, in["q"], in["k"], in["v"]);
+    rec.output("out", out);
+  } else if (in.run == "attention") {
+    LayerCache cache = layer_cache_of(in);  // (capacity, G, D)
+    Tensor out(in["x"].shape());            // (T, C)
+    pieces.attention(ops, out, in["x"], attention_of(in), int64_t(in.scalar("heads")), int64_t(in.scalar("kv_heads")),
+                     cache, int64_t(in.scalar("start_pos")));
+    rec.output("out", out);
+    rec.output("cache.k", cache.k);
+    rec.output("cache.v", cache.v);
+  } else {
+    run_cached_forward(in, pieces.decoder_forward, rec);
+  }
+}
+
+}  // namespace lesson_10
