@@ -6,6 +6,9 @@
 #include "06_causal_mask/lesson.hpp"
 #include "07_generate/lesson.hpp"
 #include "08_kv_cache/lesson.hpp"
+#include "09_multi_head/lesson.hpp"
+#include "10_grouped_query/lesson.hpp"
+#include "11_rope/lesson.hpp"
 #include "grade/case.hpp"
 #include "model/decoder.hpp"
 #include "ops/cpu_ops.hpp"
@@ -129,6 +132,34 @@ TEST_CASE("lesson 08: cached logits equal the library's up to the last position 
   }
   check_equal(logits.view_rows(config.context - 8, 8), library_logits(tokens).view_rows(config.context - 8, 8),
               two_float32_runs());
+}
+
+TEST_CASE("lessons 09 and 10: attend with heads equals the library's, with and without a past") {
+  CpuOps ops;
+  for (const int64_t G : {6, 3, 2, 1}) {
+    const Tensor q = random_tensor({3, 6, 16}, 1), k = random_tensor({9, G, 16}, 2), v = random_tensor({9, G, 16}, 3);
+    Tensor plain({3, 6, 16}), fast({3, 6, 16});
+    lesson_10::attend(plain, q, k, v);
+    ops.attend(fast, q, k, v);
+    check_equal(plain, fast, two_sums_of(16));
+    if (G != 6) continue;
+    lesson_09::attend(plain, q, k, v);
+    check_equal(plain, fast, two_sums_of(16));
+  }
+}
+
+TEST_CASE("lesson 11: the table of angles and the rotation equal the library's, up to the last position") {
+  CpuOps ops;
+  Tensor cos({40, 8}), sin({40, 8});
+  lesson_11::rope_table(cos, sin, 10000);
+  const Rotary rotary = rope_table({}, 16, 40);
+  check_equal(cos, rotary.cos, {unit_roundoff});
+  check_equal(sin, rotary.sin, {unit_roundoff});
+
+  Tensor plain = random_tensor({5, 3, 16}, 1), fast = plain.copy();
+  lesson_11::rotate(plain, cos, sin, 35);
+  ops.rotate(fast, rotary, ids({35, 36, 37, 38, 39}));
+  check_equal(plain, fast, {8 * unit_roundoff});
 }
 
 TEST_CASE("lesson 07: the distribution and the draws equal the library's") {
