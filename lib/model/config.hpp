@@ -29,10 +29,14 @@ struct Config {
   bool tied = false;                ///< tie_word_embeddings: the output projection is the token embedding
   int32_t bos = -1;                 ///< bos_token_id; -1: the model has none
   std::vector<int32_t> eos;         ///< eos_token_id: a text ends with any of these
-  std::filesystem::path directory;  ///< where it was read, for messages
+  std::filesystem::path directory;  ///< where it was read, or the llama2.c file: for messages
 };
 
-/// Reads DIR/config.json. \throws FileError naming the field, what was wanted and what was found.
-Config load_config(const std::filesystem::path& directory);
+/// Reads DIR/config.json, in the form of any version of transformers, and what generation_config.json says of the end
+/// of a text; or the header of a llama2.c file. \throws FileError naming the field, what was wanted and what was found.
+Config load_config(const std::filesystem::path& directory_or_bin);
+
+/// The path of a model names a file of llama2.c, not a directory.
+bool is_llama2c(const std::filesystem::path& path);
 
 }  // namespace rungs

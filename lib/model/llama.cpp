@@ -73,45 +73,4 @@ Llama::Llama(Ops& ops, const std::filesystem::path& directory, const LoadOptions
       scratch_(plan_scratch(ops, config(), max_rows_)),
       rows_(ops, max_rows_) {}
 
-static Config limited(Config config, int64_t context) {
-  if (context < 0 || context > config.context)
-    throw UsageError(fmt::format("{}: a context of {} tokens is wanted, the model knows {}", config.directory.string(),
-                                 context, config.context));
-  if (context > 0) config.context = context;
-  return config;
-}
-
-static LlamaWeights llama_weights(const SafeTensors& file, const Config& c) {
-  const auto take = [&](const std::string& name, const Shape& shape) {
-    return file.get(name, shape, file.get(name).dtype());
-  };
-  LlamaWeights w;
-  w.token_embedding = take("model.embed_tokens.weight", {c.vocabulary, c.width});
-  for (int64_t i = 0; i < c.layers; ++i) {
-    const std::string layer = fmt::format("model.layers.{}.", i), attention = layer + "self_attn.",
-                      mlp = layer + "mlp.";
-    const int64_t q_width = c.heads * c.head_width, kv_width = c.kv_heads * c.head_width;
-    w.layers.push_back(
-        {take(layer + "input_layernorm.weight", {c.width}), take(attention + "q_proj.weight", {q_width, c.width}),
-         take(attention + "k_proj.weight", {kv_width, c.width}), take(attention + "v_proj.weight", {kv_width, c.width}),
-         take(attention + "o_proj.weight", {c.width, q_width}),
-         take(layer + "post_attention_layernorm.weight", {c.width}),
-         take(mlp + "gate_proj.weight", {c.inner_width, c.width}),
-         take(mlp + "up_proj.weight", {c.inner_width, c.width}),
-         take(mlp + "down_proj.weight", {c.width, c.inner_width})});
-  }
-  w.final_norm = take("model.norm.weight", {c.width});
-  w.output = c.tied ? w.token_embedding.view() : take("lm_head.weight", {c.vocabulary, c.width});
-  w.rotary = rope_table(c.rope, c.head_width, c.context);
-  w.epsilon = c.epsilon;
-  w.heads = c.heads;
-  w.kv_heads = c.kv_heads;
-  return w;
-}
-
-LlamaCheckpoint::LlamaCheckpoint(const std::filesystem::path& directory, int64_t context)
-    : config(limited(load_config(directory), context)),
-      file(directory / "model.safetensors"),
-      weights(llama_weights(file, config)) {}
-
 }  // namespace rungs

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "checkpoint/safetensors.hpp"
+#include "checkpoint/tensor_set.hpp"
 #include "model/model.hpp"
 #include "model/rope.hpp"
 #include "model/rows.hpp"
@@ -32,14 +32,15 @@ struct LlamaWeights {
   int64_t heads = 1, kv_heads = 1;  ///< H, G
 };
 
-/// An open checkpoint: its weights are views of the mapped file.
+/// An open checkpoint: its weights are views of the mapped file or files.
 struct LlamaCheckpoint {
-  /// `context`: how many positions the rotary table holds; 0: as many as the model knows. \throws FileError naming the
-  /// tensor, the shape wanted and the shape found; also for a tensor that no LLaMA has.
-  explicit LlamaCheckpoint(const std::filesystem::path& directory, int64_t context = 0);
+  /// A directory, or a .bin of llama2.c. `context`: how many positions the rotary table holds; 0: as many as the model
+  /// knows. \throws FileError naming the tensor, the shape wanted and the shape found; also for a tensor that no LLaMA
+  /// has. UsageError for a context that the model does not know.
+  explicit LlamaCheckpoint(const std::filesystem::path& directory_or_bin, int64_t context = 0);
 
   Config config;
-  SafeTensors file;
+  TensorSet file;
   LlamaWeights weights;
 };
 

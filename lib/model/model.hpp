@@ -32,8 +32,9 @@ struct LoadOptions {
   int64_t context = 0;   ///< positions that will be used; 0: as many as the model knows
 };
 
-/// The model in a directory (config.json and model.safetensors): a decoder of part I or a LLaMA, as config.json says.
+/// The model in a directory: a decoder of part I or a LLaMA, as its config.json says; or in a .bin file of llama2.c.
 /// \throws FileError; UsageError for a context that the model does not have.
-std::unique_ptr<Model> load_model(Ops& ops, const std::filesystem::path& directory, const LoadOptions& options = {});
+std::unique_ptr<Model> load_model(Ops& ops, const std::filesystem::path& directory_or_bin,
+                                  const LoadOptions& options = {});
 
 }  // namespace rungs
