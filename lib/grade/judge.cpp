@@ -137,10 +137,15 @@ Verdict judge(Outcome outcome, const Case& c) {
   return v;
 }
 
-/// Yours and the reference side by side, when both are at most 4 by 4.
-static std::string side_by_side(const Tensor& got, const Tensor& want) {
-  if (got.shape() != want.shape() || got.shape().rank() > 2 || got.rows() > 4 || got.cols() > 4 || got.count() == 0)
-    return "";
+/// Yours and the reference side by side, when both are at most 4 by 4; of three dimensions the matrix of the worst
+/// element.
+static std::string side_by_side(const Tensor& got, const Tensor& want, int64_t worst) {
+  if (got.shape() != want.shape() || got.count() == 0) return "";
+  if (got.shape().rank() == 3) {
+    const int64_t matrix = got.dim(1) * got.dim(2);
+    return side_by_side(got[worst / matrix], want[worst / matrix], worst % matrix);
+  }
+  if (got.shape().rank() > 2 || got.rows() > 4 || got.cols() > 4) return "";
   size_t width = 9;
   for (int64_t i = 0; i < got.count(); ++i)
     for (const Tensor* t : {&got, &want}) width = std::max(width, number(t->value(i)).size() + 2);
@@ -203,7 +208,7 @@ std::string describe(const Verdict& verdict, const Case& c) {
     text += fmt::format("  The worst is {}: yours {}, reference {}", place_of_worst(p, want.shape()),
                         number(p.comparison.got), number(p.comparison.want));
     if (std::isfinite(p.comparison.share)) text += fmt::format(" ({:.3g} times the tolerance)", p.comparison.share);
-    return text + ".\n" + side_by_side(*p.got, want);
+    return text + ".\n" + side_by_side(*p.got, want, p.comparison.worst);
   }
   return what_is_right(right, where);
 }
