@@ -45,31 +45,30 @@ int main() {
 
   // What LayerNorm would subtract: the mean, in the streams of two trained models.
   CpuOps ops;
-  fmt::print("\nshare of the mean in the mean square of the stream, in percent\n");
-  fmt::print("{:<16}{:>12}{:>16}{:>16}\n", "", "embedding", "after layer 0", "after layer 1");
+  std::map<std::string, double> share;
+  watch_taps([&](const std::string& tap, const Tensor& stream) {
+    if (tap.ends_with("x")) share[tap] = share_of_the_mean(stream);
+  });
+  fmt::print("\nshare of the mean in the mean square of the stream, in percent\n{:<16}{:>12}{:>16}{:>16}\n", "",
+             "embedding", "after layer 0", "after layer 1");
   for (const char* name : {"11_rope", "12_rms_norm"}) {
     const auto directory = weights_directory() / "hybrid" / name;
     const DecoderCheckpoint model(directory);
     const Vocabulary words(directory / "vocabulary.json");
-    std::vector<int32_t> ids =
-        words.encode("Once upon a time, there was a little girl named Lily. She had a red ball.");
+    std::vector<int32_t> ids = words.encode("Once upon a time, there was a girl named Lily. She had a red ball.");
     ids.insert(ids.begin(), words.bos());
     const int64_t T = int64_t(ids.size());
     const Shape rows{T, model.config.kv_heads, model.config.head_width};  // (capacity, G, D)
     KvCache cache;
     for (int64_t i = 0; i < model.config.layers; ++i) cache.layers.push_back({Tensor(rows), Tensor(rows)});
-    std::map<std::string, double> share;
-    watch_taps([&](const std::string& tap, const Tensor& stream) {
-      if (tap.ends_with("x")) share[tap] = share_of_the_mean(stream);
-    });
     Tensor logits({T, words.size()});  // (T, V)
     const auto forward = name[1] == '1' ? lesson_11::decoder_forward : lesson_12::decoder_forward;
     forward(ops, logits, Tensor::view_of(ids.data(), {T}, DType::i32), model.weights, cache, 0);
-    watch_taps({});
     fmt::print("{:<16}{:>12.1f}{:>16.1f}{:>16.1f}\n", name, share["x"], share["layers.0.x"], share["layers.1.x"]);
   }
 
   // Less to do: one pass over a row in place of two, and no bias.
+  watch_taps({});
   Tensor many({512, 768}), normed({512, 768}), ones({768}), zeros({768});  // (T, C), (C)
   for (int64_t i = 0; i < many.count(); ++i) many.flat(i) = float(i % 7);
   for (int64_t c = 0; c < 768; ++c) ones(c) = 1, zeros(c) = 0;

@@ -2,10 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 
 #include "04_feed_forward/lesson.hpp"
+#include "12_rms_norm/lesson.hpp"
 #include "lesson.hpp"
 #include "model/decoder.hpp"
 #include "ops/cpu_ops.hpp"
@@ -34,7 +33,7 @@ int main() {
   LayerWeights w;
   w.ffn_norm.weight = tensor({2}, {1, 1});
   w.gate.weight = tensor({3, 2}, {3, 0, -3, 0, 0, 1});
-  w.up.weight = tensor({3, 2}, {1, 1, 1, 1, 2, 0});
+  w.up.weight = tensor({3, 2}, {2, 1, 1, -1, 1, 0});
   w.down.weight = tensor({2, 3}, {1, 0, 1, 0, 1, 0});
   Tensor stream = tensor({1, 2}, {1, -1});
   print("\nx before", stream);
@@ -45,33 +44,30 @@ int main() {
   lesson_13::feed_forward(ops, stream, w, 0);
   print("x after", stream);
 
-  // The trained model: which of its gates are open, word by word.
-  const auto directory = weights_directory() / "hybrid/13_swiglu";
-  const DecoderCheckpoint model(directory);
-  const Vocabulary words(directory / "vocabulary.json");
-  std::vector<int32_t> ids = words.encode("Lily had a red ball. She took the");
-  ids.insert(ids.begin(), words.bos());
-  const int64_t T = int64_t(ids.size()), F = model.config.inner_width;
-  KvCache cache;
-  for (int64_t i = 0; i < model.config.layers; ++i) {
+  // Two trained models, the one with ReLU and the one with a gate: the hidden numbers of layer 0, word by word.
+  for (const std::string name : {"12_rms_norm", "13_swiglu"}) {
+    const auto directory = weights_directory() / "hybrid" / name;
+    const DecoderCheckpoint model(directory);
+    const Vocabulary words(directory / "vocabulary.json");
+    std::vector<int32_t> ids = words.encode("Lily had a red ball. She took the");
+    ids.insert(ids.begin(), words.bos());
+    const int64_t T = int64_t(ids.size()), F = model.config.inner_width;
     const Shape rows{T, model.config.kv_heads, model.config.head_width};  // (capacity, G, D)
-    cache.layers.push_back({Tensor(rows), Tensor(rows)});
-  }
-  std::map<std::string, Tensor> seen;
-  watch_taps([&](const std::string& name, const Tensor& tapped) { seen[name] = tapped.copy(); });
-  Tensor logits({T, words.size()});  // (T, V)
-  lesson_13::decoder_forward(ops, logits, Tensor::view_of(ids.data(), {T}, DType::i32), model.weights, cache, 0);
-  watch_taps({});
+    KvCache cache;
+    for (int64_t i = 0; i < model.config.layers; ++i) cache.layers.push_back({Tensor(rows), Tensor(rows)});
+    Tensor hidden, logits({T, words.size()});  // (T, F), (T, V)
+    watch_taps([&](const std::string& tap, const Tensor& tapped) {
+      if (tap == "layers.0.hidden") hidden = tapped.copy();
+    });
+    const auto forward = name == "13_swiglu" ? lesson_13::decoder_forward : lesson_12::decoder_forward;
+    forward(ops, logits, Tensor::view_of(ids.data(), {T}, DType::i32), model.weights, cache, 0);
 
-  fmt::print("\nof {} hidden numbers     layer 0: gate > 0, up > 0, hidden > 0   layer 1   next word\n", F);
-  for (int64_t t = 0; t < T; ++t) {
-    fmt::print("{:>8}{:18}", words.tokens()[size_t(ids[size_t(t)])], "");
-    for (const int layer : {0, 1})
-      for (const char* name : {"gate", "up", "hidden"}) {
-        const float* h = seen[fmt::format("layers.{}.{}", layer, name)][t].data();  // (F)
-        fmt::print("{:7}", std::count_if(h, h + F, [](float v) { return v > 0; }));
-      }
-    const float* best = std::max_element(&logits(t, 0), &logits(t, 0) + logits.cols());
-    fmt::print("   {}\n", words.tokens()[size_t(best - &logits(t, 0))]);
+    fmt::print("\n{}: of {} hidden numbers\n         zero  positive  negative   next word\n", name, F);
+    for (int64_t t = 0; t < T; ++t) {
+      const float *h = &hidden(t, 0), *best = std::max_element(&logits(t, 0), &logits(t, 0) + words.size());
+      fmt::print("{:>7}{:6}{:10}{:10}   {}\n", words.tokens()[size_t(ids[size_t(t)])], std::count(h, h + F, 0.0f),
+                 std::count_if(h, h + F, [](float v) { return v > 0; }),
+                 std::count_if(h, h + F, [](float v) { return v < 0; }), words.tokens()[size_t(best - &logits(t, 0))]);
+    }
   }
 }
