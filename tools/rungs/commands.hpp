@@ -56,6 +56,21 @@ struct LogitsCommand {
   int64_t chunk = 0;  ///< tokens of each sequence that one call feeds; 0: all
 };
 int write_logits(const LogitsCommand& command);
+
+struct InspectCommand {
+  std::string path;     ///< a directory, a .bin, or a .safetensors
+  int64_t context = 0;  ///< tokens of a sequence to plan memory for; 0: as many as the model knows
+  int64_t batch = 1;    ///< sequences
+  bool json = false;
+};
+int inspect_checkpoint(const InspectCommand& command);
+
+struct ConvertCommand {
+  std::string from, to;  ///< each a directory, or a .bin
+  std::string dtype;     ///< of a directory's weights: "f32", "bf16"; "": as they are
+  int bin_version = 1;
+};
+int convert_checkpoint(const ConvertCommand& command);
 ///@}
 
 /// \name Measure

@@ -34,6 +34,8 @@ struct CommandLine {
   LogitsCommand logits{.model = stories};
   BenchCacheCommand cache{decoder, {10, 50, 100, 500, 1000}, 64, RUNGS_SOURCE_DIR "/bench/results/cache.json"};
   RandomModelCommand random = {};
+  InspectCommand inspect = {};
+  ConvertCommand convert = {};
   std::function<int()> chosen = {};
 };
 
@@ -135,6 +137,25 @@ void add_use(CommandLine& line) {
       ->type_name("DIR");
 }
 
+void add_files(CommandLine& line) {
+  InspectCommand& i = line.inspect;
+  CLI::App* inspect = add_command(line, line.app, "Use", "inspect", "what is in a checkpoint, and the memory it takes",
+                                  [&i] { return inspect_checkpoint(i); });
+  inspect->add_option("PATH", i.path, "a Hugging Face directory, a .bin of llama2.c, or a .safetensors")->required();
+  inspect->add_option("--context", i.context, "tokens of a sequence to plan memory for; 0: as many as the model knows")
+      ->capture_default_str();
+  inspect->add_option("--batch", i.batch, "sequences to plan memory for")->capture_default_str();
+  inspect->add_flag("--json", i.json, "for scripts");
+
+  ConvertCommand& c = line.convert;
+  CLI::App* convert = add_command(line, line.app, "Use", "convert", "a LLaMA into another kind of file, losing nothing",
+                                  [&c] { return convert_checkpoint(c); });
+  convert->add_option("FROM", c.from, "a Hugging Face directory, in one file or in shards, or a .bin")->required();
+  convert->add_option("TO", c.to, "a directory; or a file of llama2.c, when it ends in .bin")->required();
+  convert->add_option("--dtype", c.dtype, "of a directory's weights: f32 or bf16; otherwise as they are");
+  convert->add_option("--bin-version", c.bin_version, "of a .bin: 0 or 1, both f32")->capture_default_str();
+}
+
 void add_measuring(CommandLine& line) {
   CLI::App* bench = line.app.add_subcommand("bench", "measure how long things take")->group("Measure");
   bench->require_subcommand(0, 1);
@@ -202,6 +223,7 @@ int run(int argc, char** argv) {
   line.app.set_version_flag("--version", "rungs " RUNGS_VERSION);
   add_learning(line);
   add_use(line);
+  add_files(line);
   add_measuring(line);
   line.app.footer("`rungs COMMAND --help` shows the options of a command.");
   try {

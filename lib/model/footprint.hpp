@@ -1,0 +1,18 @@
+/// How much memory a model takes: arithmetic, no measurement.
+#pragma once
+
+#include "model/config.hpp"
+
+namespace rungs {
+
+/// Bytes, all of f32 but the weights.
+struct Footprint {
+  int64_t cache = 0;    ///< two tensors (B, context, G, D) a layer
+  int64_t scratch = 0;  ///< activations of one call, and its logits
+  int64_t angles = 0;   ///< rotary positions: two tables (context, D/2)
+};
+
+/// Of `sequences` sequences of up to `context` tokens, fed at most `rows` rows a call.
+Footprint footprint(const Config& config, int64_t sequences, int64_t context, int64_t rows);
+
+}  // namespace rungs

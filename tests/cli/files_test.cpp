@@ -1,0 +1,191 @@
+// rungs inspect, convert and random-model.
+#include <nlohmann/json.hpp>
+
+#include "cli.hpp"
+#include "model/footprint.hpp"
+#include "model/model.hpp"
+#include "ops/cpu_ops.hpp"
+#include "tensor/npy.hpp"
+
+using namespace rungs;
+using namespace rungs::test;
+
+TEST_SUITE_BEGIN("cli");
+
+namespace {
+
+const std::string checkpoints = (weights_directory() / "references/checkpoints").string() + "/";
+const std::string models = (weights_directory() / "references/models").string() + "/";
+
+/// Paths of this machine do not belong into a golden file.
+std::string without_paths(std::string text) {
+  const std::string root = (weights_directory() / "references").string();
+  for (size_t at = 0; (at = text.find(root, at)) != std::string::npos;) text.replace(at, root.size(), "REFERENCES");
+  return text;
+}
+
+void check_golden(const std::string& arguments, const std::string& name) {
+  const Outcome run = run_rungs(arguments);
+  CHECK(run.status == 0);
+  CHECK(run.err == "");
+  const std::string out = without_paths(run.out);
+  CHECK(out == golden(name, out));
+}
+
+void convert(const std::string& from, const std::filesystem::path& to, const std::string& more = "") {
+  const Outcome run = run_rungs("convert " + from + " " + to.string() + " " + more);
+  CHECK(run.out + run.err == "");
+  REQUIRE(run.status == 0);
+}
+
+/// Logits of the reference's tokens, as bits.
+std::string logits(const std::filesystem::path& model, const std::string& tokens) {
+  const Folder folder;
+  const std::string out = folder / "logits.npy";
+  const Outcome run = run_rungs("logits --model " + model.string() + " --tokens " + tokens + " --out " + out);
+  CHECK(run.err == "");
+  REQUIRE(run.status == 0);
+  return read_text(out);
+}
+
+/// Counts what a model asks its device for.
+struct CountingOps : CpuOps {
+  int64_t bytes = 0;
+  Tensor allocate(const Shape& shape, DType dtype) override {
+    bytes += shape.count() * int64_t(bytes_of(dtype));
+    return CpuOps::allocate(shape, dtype);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("inspect shows config, tensors and memory of a directory, of shards, of a .bin and of a bare file") {
+  check_golden("inspect " + models + "llama_llama3 --context 40 --batch 3", "inspect_llama");
+  check_golden("inspect " + checkpoints + "sharded_bf16", "inspect_shards");
+  check_golden("inspect " + checkpoints + "bin_2/model.bin", "inspect_bin");
+  check_golden("inspect " + checkpoints + "single_f16/model.safetensors", "inspect_bare");
+  check_golden("inspect " + models + "tiny_a", "inspect_decoder");
+  check_golden("inspect " + checkpoints + "bin_1_tied/model.bin --json", "inspect_json");
+}
+
+TEST_CASE("what inspect says of memory is what a model and its cache ask for") {
+  for (const std::string& path : {models + "llama_llama3", models + "llama_wide", models + "tiny_a"}) {
+    CountingOps ops;
+    const auto model = load_model(ops, path, {.max_rows = 7});
+    const int64_t scratch = ops.bytes;
+    const Config& c = model->config();
+    const Footprint f = footprint(c, 3, 9, 7);
+    CHECK(f.scratch == scratch + 3 * c.vocabulary * 4);
+    const KvCache cache(ops, c, 3, 9);
+    CHECK(f.cache == ops.bytes - scratch);
+    CHECK(f.angles == (c.rotary ? 9 * c.head_width * 4 : 0));
+  }
+}
+
+TEST_CASE("a .bin becomes a directory and the same .bin again") {
+  const Folder folder;
+  for (const std::string name : {"bin_1", "bin_1_tied"}) {
+    const std::string bin = checkpoints + name + "/model.bin", tokens = checkpoints + name + "/tokens.npy";
+    const auto directory = folder / name, back = folder / (name + ".bin");
+    convert(bin, directory);
+    CHECK(logits(directory, tokens) == logits(bin, tokens));
+    convert(directory.string(), back);
+    CHECK(read_text(back) == read_text(bin));
+    convert(bin, folder / (name + "_0.bin"), "--bin-version 0");
+    CHECK(logits(folder / (name + "_0.bin"), tokens) == logits(bin, tokens));
+    convert(folder / (name + "_0.bin"), folder / (name + "_1.bin"));
+    CHECK(read_text(folder / (name + "_1.bin")) == read_text(bin));
+  }
+}
+
+TEST_CASE("int8 becomes the f32 that it stands for") {
+  const Folder folder;
+  const std::string bin = checkpoints + "bin_2/model.bin", tokens = checkpoints + "bin_2/tokens.npy";
+  convert(bin, folder / "hf");
+  CHECK(logits(folder / "hf", tokens) == logits(bin, tokens));
+}
+
+TEST_CASE("shards become one file, in their dtype or a wider one, and narrow again only without loss") {
+  const Folder folder;
+  const std::string shards = checkpoints + "sharded_bf16", tokens = shards + "/tokens.npy";
+  convert(shards, folder / "one");
+  CHECK(logits(folder / "one", tokens) == logits(shards, tokens));
+  convert(shards, folder / "wide", "--dtype f32");
+  const SafeTensors wide(folder / "wide/model.safetensors");
+  CHECK(wide.get("model.norm.weight").dtype() == DType::f32);
+  convert(folder / "wide", folder / "narrow", "--dtype bf16");
+  CHECK(read_text(folder / "narrow/model.safetensors") == read_text(folder / "one/model.safetensors"));
+  CHECK(nlohmann::json::parse(read_text(folder / "wide/config.json"))["torch_dtype"] == "float32");
+  CHECK(nlohmann::json::parse(read_text(folder / "one/config.json")) ==
+        nlohmann::json::parse(read_text(shards + "/config.json")));
+
+  const Outcome run =
+      run_rungs("convert " + checkpoints + "sharded_f32 " + (folder / "lost").string() + " --dtype bf16");
+  CHECK(run.status == 2);
+  CHECK(run.err.find("which bf16 cannot hold: it would be ") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(folder / "lost/model.safetensors"));
+  CHECK_FALSE(std::filesystem::exists(folder / "lost/config.json"));
+}
+
+TEST_CASE("what a .bin has no place for is refused, and so is writing over a model") {
+  const Folder folder;
+  const std::string bin = folder / "m.bin";
+  const auto fails = [&](const std::string& name, const std::string& what) {
+    check_fails("convert " + name + " " + bin, 2, bin + ": a .bin has no place for " + what);
+  };
+  fails(models + "llama_linear", "rope scaling: llama2.c has none");
+  fails(models + "llama_gqa", "a rope theta of 500000: llama2.c has 10000");
+  fails(checkpoints + "sharded_f32", "4 heads of 6: llama2.c has heads that share 16 channels");
+  check_fails("convert " + checkpoints + "bin_1/model.bin " + bin + " --dtype bf16", 2,
+              bin + ": a .bin holds f32, not bf16");
+  check_fails("convert " + checkpoints + "bin_1/model.bin " + bin + " --bin-version 2", 2,
+              "a .bin is written in version 0 or 1, not 2");
+  check_fails("convert " + models + "tiny_a " + bin, 2,
+              models + "tiny_a: wanted a model of type \"llama\", found \"rungs_decoder\"");
+  write_file(bin, "something");
+  check_fails("convert " + checkpoints + "bin_1/model.bin " + bin, 2,
+              bin + ": wanted a place for a new model, found one there");
+  CHECK(read_text(bin) == "something");
+  CHECK(folder.files() == std::vector<std::string>{"m.bin"});
+}
+
+TEST_CASE("files that are none are refused with one sentence") {
+  const Folder folder;
+  const std::string path = folder / "none";
+  check_fails("inspect " + path, 3, path + "/config.json: cannot be opened: No such file or directory");
+  write_file(folder / "short.bin", "abc");
+  check_fails("inspect " + (folder / "short.bin").string(), 3,
+              (folder / "short.bin").string() + ": wanted a llama2.c file, found 3 bytes");
+  check_fails("inspect " + models + "llama_mha --context 25", 2,
+              "context: wanted from 1 to 24, which the model knows, found 25");
+  check_fails("inspect " + models + "llama_mha --batch 0", 2, "batch: wanted from 1 to 1048576, found 0");
+  check_fails("random-model " + path + " --shape 7b", 2, "shape: wanted stories15M, stories110M or 1b, found \"7b\"");
+  check_fails("random-model " + path + " --dtype f16", 2, "dtype: wanted f32 or bf16, found \"f16\"");
+}
+
+TEST_CASE("a random model is the same for the same seed, and runs") {
+  const Folder folder;
+  for (const std::string name : {"a", "b", "c"}) {
+    const Outcome run = run_rungs("random-model " + (folder / name).string() +
+                                  " --shape stories15M --context 40 --seed " + (name == "c" ? "1" : "0"));
+    CHECK(run.err == "");
+    REQUIRE(run.status == 0);
+  }
+  const std::string a = read_text(folder / "a/model.safetensors");
+  CHECK(a == read_text(folder / "b/model.safetensors"));
+  CHECK(a != read_text(folder / "c/model.safetensors"));
+  CpuOps ops;
+  const auto model = load_model(ops, folder / "a", {.max_rows = 3});
+  CHECK(model->config().context == 40);
+  Batch batch;
+  batch.add(0, std::vector<int32_t>{1, 500, 31999}, 0, false);
+  Tensor logits({3, 32000});
+  model->forward(logits, batch, nullptr);
+  double sum = 0;
+  for (int64_t i = 0; i < logits.count(); ++i) sum += double(logits.flat(i)) * logits.flat(i);
+  const double spread = std::sqrt(sum / double(logits.count()));
+  CHECK(spread > 0.5);
+  CHECK(spread < 2);
+}
+
+TEST_SUITE_END();
