@@ -38,7 +38,7 @@ int main() {
   for (size_t i = 0; i < 12; ++i) fmt::print(" [{}]", shown(bpe.tokens[size_t(learned[i].second)]));
 
   // One piece, merge by merge.
-  for (const char* piece : {" there", "idées", "zzzzz"}) {
+  for (const char* piece : {" her", " took", "idées", "zzzzz"}) {
     fmt::print("\n\nthe piece '{}'\n", piece);
     watch_taps([&](const std::string& name, const Tensor& ids) {
       fmt::print("  {:<8} {}\n", name, row_of(bpe, ids.data<int32_t>(), ids.count()));
