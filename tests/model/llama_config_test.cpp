@@ -4,6 +4,7 @@
 #include "model/config.hpp"
 #include "model/generation_config.hpp"
 #include "support.hpp"
+#include "tensor/file.hpp"
 
 using namespace rungs;
 using namespace rungs::test;
@@ -124,6 +125,25 @@ TEST_CASE("a text may end with any of several tokens, and generation_config.json
   CHECK(files.load(oldest()).eos == std::vector<int32_t>{5, 6});
   files.generation({{"bos_token_id", 1}});
   CHECK(files.load(oldest()).eos == std::vector<int32_t>{2});
+}
+
+TEST_CASE("a .bin has the sizes of its header, and llama2.c's constants for the rest") {
+  const auto path = weights_directory() / "references/checkpoints/bin_1/model.bin";
+  CHECK(is_llama2c(path));
+  const Config c = load_config(path);
+  CHECK(c.model_type == "llama");
+  CHECK(c.width == 24);
+  CHECK(c.heads == 6);
+  CHECK(c.kv_heads == 2);
+  CHECK(c.head_width == 4);
+  CHECK(c.context == 18);
+  CHECK(c.epsilon == 1e-5f);
+  CHECK(c.rope.theta == 10000);
+  CHECK_FALSE(c.tied);
+  CHECK(c.bos == 1);
+  CHECK(c.eos == std::vector<int32_t>{1, 2});
+  CHECK_FALSE(is_llama2c(path.parent_path()));
+  CHECK_FALSE(is_llama2c(path.parent_path().parent_path() / "single_f16/model.safetensors"));
 }
 
 TEST_CASE("generation_config.json is read, and may be absent") {

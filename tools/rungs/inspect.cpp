@@ -66,9 +66,33 @@ ordered_json config_json(const Config& c) {
   return json;
 }
 
+/// As people count: layers.2 before layers.10.
+bool in_order(const std::string& a, const std::string& b) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto number_at = [&](const std::string& text, size_t& at) {
+    const size_t first = at;
+    while (at < text.size() && is_digit(text[at])) ++at;
+    return text.substr(first, at - first);
+  };
+  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    if (is_digit(a[i]) && is_digit(b[j])) {
+      const std::string m = number_at(a, i), n = number_at(b, j);
+      if (m.size() != n.size()) return m.size() < n.size();
+      if (m != n) return m < n;
+    } else if (a[i] != b[j]) {
+      return a[i] < b[j];
+    } else {
+      ++i, ++j;
+    }
+  }
+  return a.size() < b.size();
+}
+
 ordered_json tensors_json(const TensorSet& set, int64_t& parameters, int64_t& bytes) {
   ordered_json list = ordered_json::array();
-  for (const std::string& name : set.names()) {
+  std::vector<std::string> names = set.names();
+  std::sort(names.begin(), names.end(), in_order);
+  for (const std::string& name : names) {
     const Tensor& tensor = set.get(name);
     ordered_json shape = ordered_json::array();
     for (int d = 0; d < tensor.shape().rank(); ++d) shape.push_back(tensor.dim(d));
