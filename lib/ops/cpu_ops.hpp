@@ -25,6 +25,10 @@ class CpuOps : public Ops {
   void add(Tensor& x, const Tensor& y) override;
   void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override;
 
+  void norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
+                const Rotary& rotary, const Rows& rows) override;
+  void norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) override;
+
  private:
   std::vector<float> scores_;  // for each thread (queries at a time, S); see attend
   Tensor widened_;             // some rows of a weight of 16 bits, as f32; see linear

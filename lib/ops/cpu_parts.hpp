@@ -1,0 +1,57 @@
+/// What the files of CpuOps share: when threads pay, and the check of shapes.
+#pragma once
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <string>
+
+#include "tensor/tensor.hpp"
+
+namespace rungs {
+
+// Where other programs keep the processors busy, threads that share a piece of work wait milliseconds for each other.
+// So what takes little time stays on one: so many elements of a loop, so many multiplications of a product. What is
+// bound by reading memory is shared from so many bytes on, about 10 microseconds of one thread.
+inline constexpr int64_t worth_threads = 1 << 20;
+inline constexpr double product_worth_threads = 1 << 25;
+inline constexpr size_t bytes_worth_threads = 1 << 18;
+
+/// work(i) for each i in [0, n), the last ones first. An OpenMP region allocates even where it runs on one thread, so
+/// that is no region.
+template <class Work>
+void each(int64_t n, bool threads, const Work& work) {
+  if (!threads) {
+    for (int64_t i = n; i-- > 0;) work(i);
+    return;
+  }
+#pragma omp parallel for schedule(dynamic)
+  for (int64_t i = 0; i < n; ++i) work(n - 1 - i);
+}
+
+/// work(first, last) for one part of [0, n) on each thread; parts begin at multiples of `grain`.
+template <class Work>
+void in_parts(int64_t n, int64_t grain, bool threads, const Work& work) {
+  const int64_t grains = (n + grain - 1) / grain;
+  if (!threads || grains < 2) {
+    work(int64_t(0), n);
+    return;
+  }
+#pragma omp parallel
+  {
+    const int64_t T = omp_get_num_threads(), t = omp_get_thread_num();
+    const int64_t first = grains * t / T * grain, last = std::min(n, grains * (t + 1) / T * grain);
+    if (first < last) work(first, last);
+  }
+}
+
+/// \throws ShapeError naming the operation and every shape that took part.
+template <class... T>
+void require(bool fits, const char* operation, const T&... tensors) {
+  if (fits) return;
+  std::string shapes;
+  ((shapes += (shapes.empty() ? "" : ", ") + to_string(tensors.shape())), ...);
+  throw ShapeError(fmt::format("{}: these shapes do not fit together: {}", operation, shapes));
+}
+
+}  // namespace rungs
