@@ -44,6 +44,7 @@ static const char* elsewhere() {
 fs::path work_directory(const fs::path& source) { return elsewhere() ? fs::absolute(elsewhere()) : source / "work"; }
 
 std::vector<Lesson> find_lessons(const fs::path& source, const fs::path& build) {
+  const fs::path weights = std::getenv("RUNGS_WEIGHTS") ? weights_directory() : source / "weights";
   std::vector<Lesson> lessons;
   std::istringstream list(read_text(build / "lessons.txt"));  // a line each: the lesson, then those it builds on
   for (std::string line; std::getline(list, line);) {
@@ -57,7 +58,7 @@ std::vector<Lesson> find_lessons(const fs::path& source, const fs::path& build) 
     l.mine = work_directory(source) / (l.name + ".cpp");
     l.mine_target = l.name + (elsewhere() ? "_elsewhere" : "_mine");
     l.starter = generated / "starter.cpp";
-    l.references = source / "weights" / "references" / l.name;
+    l.references = weights / "references" / l.name;
     l.solution_runner = programs / (l.name + "_solution");
     l.mine_runner = programs / l.mine_target;
     l.mistakes_runner = programs / (l.name + "_mistakes");

@@ -40,6 +40,15 @@ TEST_CASE("lessons are found in the order of the list") {
   CHECK(all[1].mine.filename() == "06_causal_mask.cpp");
 }
 
+TEST_CASE("models and references come from the same folder, here or where RUNGS_WEIGHTS says") {
+  const Trees trees;
+  CHECK(trees.find()[0].references == trees.source.path() / "weights/references/05_attention");
+  setenv("RUNGS_WEIGHTS", "/hidden", 1);
+  const std::vector<Lesson> all = trees.find();
+  unsetenv("RUNGS_WEIGHTS");
+  CHECK(all[0].references == "/hidden/references/05_attention");
+}
+
 TEST_CASE("the first line of lesson.hpp says what the lesson adds") {
   for (const char* header : {"", "\n", "#pragma once\n", "/// Lesson 6\n", "/// Lesson 6: no period\n",
                              "// Lesson 6: two slashes.\n", "/// Lesson 6, no colon.\n"}) {
