@@ -46,13 +46,13 @@ def first_line(text):
     return text.replace("<eos>", "\n").split("\n")[0].strip()
 
 
-def answers(model, tokenizer, task, lines, rng, examples):
+def answers(model, tokenizer, task, lines, rng, examples, header):
     """How many questions are answered right, greedy. Examples come from the pairs that may stand in few-shot texts."""
     pool = lines_of(task, "everywhere", "few-shot only")
     right, wrong = 0, []
     for question, answer in lines:
         shown = rng.sample([line for line in pool if question not in line], examples)
-        got = first_line(complete(model, tokenizer, prompt_text(task, question, shown, header=not examples), 16))
+        got = first_line(complete(model, tokenizer, prompt_text(task, question, shown, header), 16))
         right += got == answer
         wrong += [f"{question} => {got}"] if got != answer else []
     return right, wrong
@@ -80,10 +80,16 @@ def main():
             lines = turned if group.startswith("turned") else [line for line in lines_of(task, group) if line in pairs]
             scores = []
             for examples in (0, 3):
-                right, wrong = answers(model, tokenizer, task, lines, random.Random(5), examples)
+                right, wrong = answers(model, tokenizer, task, lines, random.Random(5), examples, not examples)
                 scores.append(f"{right} of {len(lines)}")
                 print(f"  {task}, {group}, {examples} examples, wrong: {'; '.join(wrong[:6])}")
             print(f"| {task} | {group} | {scores[0]} | {scores[1]} |", flush=True)
+
+    both = {question for question, _ in TASKS["french"][1]} & {question for question, _ in lines_of("synonyms", *GROUPS)}
+    for task in ("synonyms", "french"):
+        lines = [line for line in lines_of(task, *GROUPS[:3]) if line[0] in both]
+        scores = [f"{answers(model, tokenizer, task, lines, random.Random(5), n, False)[0]} of {len(lines)}" for n in (0, 1, 3, 5)]
+        print(f"| words of both tasks: {task} | {' | '.join(scores)} |", flush=True)
 
     for prompt in PROMPTS + ["happy =>", "cheese =>", "moon landing =>", prompt_text("french", "happy", TASKS["french"][1][:3]),
                              prompt_text("synonyms", "happy", TASKS["synonyms"][1][10:13])]:

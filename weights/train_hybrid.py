@@ -23,7 +23,7 @@ ONE_HEAD = dict(heads=1, kv_heads=1, head_dim=96)
 
 def new_hybrid(stage, shape, vocabulary, seed):
     """A gated layer has three matrices where the others have two: its hidden width is two thirds, so that it weighs the same."""
-    hidden = 168 if "gated" in STAGES[stage] else 256
+    hidden = 128 if "gated" in STAGES[stage] else 192
     torch.manual_seed(seed)
     return with_start_values(Hybrid(stage_config(stage, context=CONTEXT, channels=96, hidden=hidden, layers=2, vocabulary=vocabulary,
                                                  **shape)))
