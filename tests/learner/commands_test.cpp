@@ -1,41 +1,9 @@
 // What a learner types, in a work/ of its own (RUNGS_WORK): start, check, reset, list, grade.
-#include <sys/wait.h>
-
-#include <cstdlib>
-
 #include "contains.hpp"
-#include "learner/lessons.hpp"
-#include "support.hpp"
-#include "tensor/file.hpp"
+#include "learner/learner.hpp"
 
 using namespace rungs;
 using namespace rungs::test;
-
-namespace {
-
-/// A learner, whose files are in a folder that is gone afterwards.
-struct Learner {
-  Folder work;
-  std::string text;  // of the last command
-
-  int types(const std::string& words) {
-    Folder output;
-    const std::string out = output / "out";
-    const std::string command = "NO_COLOR=1 RUNGS_WORK='" + work.path().string() + "' '" + program("rungs").string() +
-                                "' " + words + " >'" + out + "' 2>&1";
-    const int status = std::system(command.c_str());
-    text = read_text(out);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-  std::filesystem::path file(const std::string& lesson) const { return work / (lesson + ".cpp"); }
-  void writes(const std::string& lesson, const std::string& code) { write_file(file(lesson), code); }
-};
-
-std::string solution_of(const std::string& lesson) {
-  return read_text(std::filesystem::path(RUNGS_SOURCE_DIR) / "lessons" / lesson / "solution.cpp");
-}
-
-}  // namespace
 
 TEST_SUITE_BEGIN("learner");
 

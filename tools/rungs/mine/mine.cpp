@@ -28,7 +28,7 @@ constexpr Role roles[] = {{1, "linear", true, true},
                           {10, "attend", true, false},
                           {11, "rotate", true, false},
                           {12, "rms_norm", true, false},
-                          {13, "silu", true, false},
+                          {13, "silu, swiglu", true, false},
                           {14, "encode, decode, decode_next", true, false},
                           {15, "rotary_table, output_weight, llama_forward, generate", true, false}};
 

@@ -1,0 +1,85 @@
+// rungs generate --mine: LLaMA on the learner's own files.
+#include <fmt/format.h>
+
+#include <set>
+
+#include "contains.hpp"
+#include "learner/learner.hpp"
+
+using namespace rungs;
+using namespace rungs::test;
+
+namespace {
+
+const std::string story = "--prompt 'Once upon a time' --temperature 0 --max-tokens 12";
+
+/// A solution that says on stderr, once for each of its regions, that it runs.
+std::string talking(const std::string& lesson) {
+  std::string code = solution_of(lesson);
+  size_t at = 0;
+  for (int step = 1; (at = code.find("// >>>", at)) != code.npos; ++step) {
+    at = code.find('\n', at) + 1;
+    const std::string says =
+        fmt::format("{{ static const int said = std::fputs(\"runs {} {}\\n\", stderr); (void)said; }}\n", lesson, step);
+    code.insert(at, says);
+    at += says.size();
+  }
+  return "#include <cstdio>\n" + code;
+}
+
+std::set<std::string> lines_with(const std::string& beginning, const std::string& text) {
+  std::set<std::string> lines;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    if (text.compare(at, beginning.size(), beginning) == 0) lines.insert(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("learner");
+
+TEST_CASE("before anything is written, all parts are the library's, and it is said how to start") {
+  Learner learner;
+  CHECK(learner.types("generate --mine " + story) == 0);
+  CHECK(learner.text == Contains("On the library's:\n  01_tensor         linear  not started: rungs start 01\n"));
+  CHECK(learner.text.find("On your code:") == std::string::npos);
+  const std::string text = learner.out;
+  CHECK(learner.types("generate " + story) == 0);
+  CHECK(learner.out == text);
+  CHECK(learner.work.files().empty());
+}
+
+TEST_CASE("with every lesson written, a story runs through each of them, and is the library's to the letter") {
+  Learner learner;
+  for (const Lesson& l : find_lessons(RUNGS_SOURCE_DIR, RUNGS_BINARY_DIR)) learner.writes(l.name, talking(l.name));
+  CHECK(learner.types("generate --mine " + story) == 0);
+  CHECK(learner.text.find("On the library's:") == std::string::npos);
+  CHECK(learner.out.starts_with(", there was"));
+  const std::set<std::string> runs = lines_with("runs ", learner.text);
+  for (const char* one : {"runs 01_tensor", "runs 02_embedding", "runs 07_generate", "runs 10_grouped_query",
+                          "runs 11_rope", "runs 12_rms_norm", "runs 13_swiglu", "runs 14_tokenizer"})
+    CHECK(!lines_with(one, learner.text).empty());
+  for (int step = 1; step <= 13; ++step) CHECK(runs.count(fmt::format("runs 15_llama {}", step)) == 1);
+  const std::string text = learner.out;
+
+  CHECK(learner.types("generate " + story) == 0);
+  CHECK(learner.out == text);
+  CHECK(learner.types("generate --mine --no-cache " + story) == 0);
+  CHECK(learner.out == text);
+
+  CHECK(learner.types("generate --mine --model " + (weights_directory() / "decoder").string() + " " + story) == 0);
+  for (const char* one : {"runs 03_layer_norm", "runs 04_feed_forward", "runs 08_kv_cache"})
+    CHECK(!lines_with(one, learner.text).empty());
+
+  // A file that no longer passes gives way to the library.
+  learner.writes("12_rms_norm", "#include \"lesson.hpp\"\nint half_written = ;\n");
+  CHECK(learner.types("generate --mine " + story) == 0);
+  CHECK(learner.text == Contains("On the library's:\n  12_rms_norm       rms_norm  does not pass: rungs check 12\n"));
+  CHECK(lines_with("runs 12_rms_norm", learner.text).empty());
+  CHECK(learner.out == text);
+}
+
+TEST_SUITE_END();

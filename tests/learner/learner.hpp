@@ -1,0 +1,37 @@
+/// A learner at the command line.
+#pragma once
+
+#include <sys/wait.h>
+
+#include <cstdlib>
+
+#include "learner/lessons.hpp"
+#include "support.hpp"
+#include "tensor/file.hpp"
+
+namespace rungs::test {
+
+/// A learner, whose files are in a folder that is gone afterwards.
+struct Learner {
+  Folder work;
+  std::string text, out;  // of the last command: all that it said, and its standard output alone
+
+  int types(const std::string& words) {
+    Folder output;
+    const std::string said = output / "out", complained = output / "err";
+    const std::string command = "NO_COLOR=1 RUNGS_WORK='" + work.path().string() + "' '" + program("rungs").string() +
+                                "' " + words + " >'" + said + "' 2>'" + complained + "'";
+    const int status = std::system(command.c_str());
+    out = read_text(said);
+    text = read_text(complained) + out;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  std::filesystem::path file(const std::string& lesson) const { return work / (lesson + ".cpp"); }
+  void writes(const std::string& lesson, const std::string& code) { write_file(file(lesson), code); }
+};
+
+inline std::string solution_of(const std::string& lesson) {
+  return read_text(std::filesystem::path(RUNGS_SOURCE_DIR) / "lessons" / lesson / "solution.cpp");
+}
+
+}  // namespace rungs::test
