@@ -8,7 +8,7 @@ namespace rungs {
 
 namespace {
 
-constexpr size_t short_word = 48;          // symbols up to which looking through all pairs is faster than a heap
+constexpr size_t short_word = 48;              // symbols up to which looking through all pairs is faster than a heap
 constexpr size_t most_seen = size_t(1) << 17;  // words remembered
 
 uint64_t key_of(int32_t left, int32_t right) { return uint64_t(uint32_t(left)) << 32 | uint32_t(right); }

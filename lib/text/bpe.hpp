@@ -1,5 +1,5 @@
-/// Byte-pair encoding: the one loop that all tokenizers share. Sennrich et al. 2016, "Neural Machine Translation of Rare
-/// Words with Subword Units", algorithm 1.
+/// Byte-pair encoding: the one loop that all tokenizers share. Sennrich et al. 2016, "Neural Machine Translation of
+/// Rare Words with Subword Units", algorithm 1.
 #pragma once
 
 #include <cstdint>
@@ -79,7 +79,7 @@ class BpeEncoder {
   const Merges& merges_;
   std::vector<int32_t>& out_;
   std::unordered_map<std::u32string, std::pair<size_t, size_t>, Hash, std::equal_to<>> seen_;  // place in out
-  std::vector<const MergeRule*> next_;  // scratch of merge_short
+  std::vector<const MergeRule*> next_;                                                         // scratch of merge_short
 };
 
 }  // namespace rungs

@@ -76,12 +76,13 @@ std::string replaced(const std::string& text, const Matcher& matches, const std:
 }
 
 bool is_space(uint32_t code) {
-  return (code >= 9 && code <= 13) || code == 0x85 || utf8proc_category(utf8proc_int32_t(code)) == UTF8PROC_CATEGORY_ZS ||
-         code == 0x2028 || code == 0x2029;
+  return (code >= 9 && code <= 13) || code == 0x85 ||
+         utf8proc_category(utf8proc_int32_t(code)) == UTF8PROC_CATEGORY_ZS || code == 0x2028 || code == 0x2029;
 }
 
 std::string stripped(std::string_view text, bool left, bool right) {
-  while (left && !text.empty() && is_space(first_character(text).code)) text.remove_prefix(first_character(text).length);
+  while (left && !text.empty() && is_space(first_character(text).code))
+    text.remove_prefix(first_character(text).length);
   while (right && !text.empty()) {
     size_t last = text.size() - 1;
     while (last > 0 && (text[last] & 0xC0) == 0x80) --last;
@@ -122,8 +123,10 @@ Normalizer read_normalizer(const json& description, const std::string& where) {
   if (type == "NFKD") return form(UTF8PROC_DECOMPOSE | UTF8PROC_STABLE | UTF8PROC_COMPAT);
   if (type == "Lowercase") return [](const std::string& text) { return lowercase(text); };
   if (type == "Strip")
-    return [left = flag_of(description, "strip_left", true, where), right = flag_of(description, "strip_right", true, where)](
-               const std::string& text) { return stripped(text, left, right); };
+    return [left = flag_of(description, "strip_left", true, where),
+            right = flag_of(description, "strip_right", true, where)](const std::string& text) {
+      return stripped(text, left, right);
+    };
   throw unknown_type(where, type, "Sequence, Prepend, Replace, NFC, NFD, NFKC, NFKD, Lowercase, Strip");
 }
 

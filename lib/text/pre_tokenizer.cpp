@@ -98,9 +98,8 @@ Step read_byte_level(const json& description, const std::string& where) {
   const Step cut = cut_at(regex(gpt2_pattern), "Isolated", false);
   return [=](Pieces& pieces) {
     if (space)
-      rewrite(pieces, [](std::string_view piece, bool) {
-        return (piece.starts_with(' ') ? "" : " ") + std::string(piece);
-      });
+      rewrite(pieces,
+              [](std::string_view piece, bool) { return (piece.starts_with(' ') ? "" : " ") + std::string(piece); });
     if (cuts) cut(pieces);
   };
 }

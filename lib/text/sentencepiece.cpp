@@ -81,7 +81,8 @@ void SentencePiece::make_rules(const std::string& name) {
     const SentencePieceModel::Piece& piece = model_.pieces[size_t(id)];
     if (piece.kind != PieceKind::normal) continue;
     const auto [other, is_new] = ids.emplace(piece.text, id);
-    if (!is_new) throw FileError(fmt::format("{}: pieces {} and {} are both {:?}", name, other->second, id, piece.text));
+    if (!is_new)
+      throw FileError(fmt::format("{}: pieces {} and {} are both {:?}", name, other->second, id, piece.text));
     scores.push_back(piece.score);
     if (const Character c = first_character(piece.text); c.length == piece.text.size()) characters_.emplace(c.code, id);
   }
@@ -103,7 +104,8 @@ void SentencePiece::make_rules(const std::string& name) {
   for (const auto& [text, id] : ids) {
     const float score = model_.pieces[size_t(id)].score;
     const auto rank = std::lower_bound(scores.begin(), scores.end(), score, std::greater<>()) - scores.begin();
-    for (size_t cut = first_character(text).length; cut < text.size(); cut += first_character(text.substr(cut)).length) {
+    for (size_t cut = first_character(text).length; cut < text.size();
+         cut += first_character(text.substr(cut)).length) {
       const int32_t left = symbol_of(text.substr(0, cut)), right = symbol_of(text.substr(cut));
       if (left >= 0 && right >= 0) rules.push_back({left, right, int32_t(rank), id});
     }

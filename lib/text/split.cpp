@@ -25,8 +25,7 @@ std::string message_of(int error) {
 /// PCRE2's \s holds U+180E, which Unicode took out of White_Space in 6.3; the engines of the reference libraries follow
 /// Unicode. So \s and \S are written out.
 std::string with_unicode_spaces(const std::string& expression) {
-  const std::string spaces =
-      R"(\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})";
+  const std::string spaces = R"(\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})";
   std::string changed;
   bool in_class = false;
   for (size_t i = 0; i < expression.size(); ++i) {
@@ -69,8 +68,8 @@ Pattern::Pattern(const std::string& expression) {
 
 void Pattern::each_match(std::string_view text, const std::function<void(size_t, size_t)>& on_match) const {
   if (!is_utf8(text)) throw UsageError("a text that is not UTF-8 cannot be split");
-  const std::unique_ptr<pcre2_match_data, void (*)(pcre2_match_data*)> match(
-      pcre2_match_data_create(1, nullptr), pcre2_match_data_free);
+  const std::unique_ptr<pcre2_match_data, void (*)(pcre2_match_data*)> match(pcre2_match_data_create(1, nullptr),
+                                                                             pcre2_match_data_free);
   const PCRE2_SIZE* const found = pcre2_get_ovector_pointer(match.get());
   const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
   for (size_t at = 0; at < text.size();) {

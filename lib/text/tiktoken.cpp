@@ -31,10 +31,17 @@ std::optional<std::string> read_base64(std::string_view text) {
 
 /// Llama 3 names eleven of its 256 special tokens (those of 3.1); the others are reserved.
 std::vector<std::string> llama3_specials() {
-  std::vector<std::string> names = {"<|begin_of_text|>",        "<|end_of_text|>",      "<|reserved_special_token_0|>",
-                                    "<|reserved_special_token_1|>", "<|finetune_right_pad_id|>", "<|step_id|>",
-                                    "<|start_header_id|>",      "<|end_header_id|>",    "<|eom_id|>",
-                                    "<|eot_id|>",               "<|python_tag|>"};
+  std::vector<std::string> names = {"<|begin_of_text|>",
+                                    "<|end_of_text|>",
+                                    "<|reserved_special_token_0|>",
+                                    "<|reserved_special_token_1|>",
+                                    "<|finetune_right_pad_id|>",
+                                    "<|step_id|>",
+                                    "<|start_header_id|>",
+                                    "<|end_header_id|>",
+                                    "<|eom_id|>",
+                                    "<|eot_id|>",
+                                    "<|python_tag|>"};
   for (int reserved = 2; names.size() < 256; ++reserved)
     names.push_back(fmt::format("<|reserved_special_token_{}|>", reserved));
   return names;

@@ -30,7 +30,8 @@ std::string Tokenizer::decode(std::span<const int32_t> ids) const {
 static bool looks_like_ranks(const std::string& text) {
   const std::string_view line = std::string_view(text).substr(0, text.find('\n'));
   const size_t space = line.find(' ');
-  return space != std::string_view::npos && space > 0 && line.find_first_not_of("0123456789", space + 1) > line.size() &&
+  return space != std::string_view::npos && space > 0 &&
+         line.find_first_not_of("0123456789", space + 1) > line.size() &&
          line.substr(0, space).find_first_of(std::string_view("\0\n<", 3)) == std::string_view::npos;
 }
 

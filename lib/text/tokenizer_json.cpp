@@ -25,7 +25,8 @@ int32_t id_of(const json& value, const std::string& where) {
 
 /// The two halves of a merge: "a b" or ["a", "b"].
 std::pair<std::string, std::string> halves_of(const json& merge, const std::string& where) {
-  if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) return {merge[0], merge[1]};
+  if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string())
+    return {merge[0], merge[1]};
   if (merge.is_string()) {
     const auto& text = merge.get_ref<const std::string&>();
     const size_t space = text.find(' ');
@@ -76,8 +77,8 @@ void TokenizerJson::read_vocabulary(const json& model, const std::string& where)
     if (token.empty()) throw FileError(fmt::format("{}: vocab: token {} is empty", where, id));
     if (size_t(id) >= tokens_.size()) tokens_.resize(size_t(id) + 1);
     if (!tokens_[size_t(id)].empty())
-      throw FileError(fmt::format("{}: vocab: {} and {} both have the id {}", where, brief(tokens_[size_t(id)]),
-                                  brief(token), id));
+      throw FileError(
+          fmt::format("{}: vocab: {} and {} both have the id {}", where, brief(tokens_[size_t(id)]), brief(token), id));
     tokens_[size_t(id)] = token;
     const std::optional<std::string> bytes = byte_level_ ? read_bytes(token) : token;
     if (!bytes) continue;  // no text becomes it
@@ -115,8 +116,7 @@ void TokenizerJson::read_merges(const json& model, const std::string& where) {
     const auto [left, right] = halves_of(merge, at);
     const auto id = [&](const std::string& token) {
       const auto found = ids.find(token);
-      if (found == ids.end())
-        throw FileError(fmt::format("{}: {} is no token of vocab", at, brief(token)));
+      if (found == ids.end()) throw FileError(fmt::format("{}: {} is no token of vocab", at, brief(token)));
       plain = plain && !fallback[size_t(found->second)];
       return found->second;
     };
@@ -237,7 +237,8 @@ std::vector<int32_t> TokenizerJson::symbols_of(std::string_view piece) const {
     const bool known = symbol >= 0;
     if (known) symbols.push_back(symbol);
     const auto has_token = [&](char byte) { return bytes_[uint8_t(byte)] >= 0; };
-    const bool as_bytes = !known && byte_fallback_ && !byte_level_ && std::all_of(bytes.begin(), bytes.end(), has_token);
+    const bool as_bytes =
+        !known && byte_fallback_ && !byte_level_ && std::all_of(bytes.begin(), bytes.end(), has_token);
     if (as_bytes)
       for (const char byte : bytes) symbols.push_back(bytes_[uint8_t(byte)]);
     const bool unknown = !known && !as_bytes;

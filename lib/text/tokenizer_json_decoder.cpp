@@ -56,7 +56,9 @@ void TokenizerJson::read_decoder(const json& description, const std::string& whe
     if (!start.is_number_unsigned() || stop != 0)
       throw FileError(where + ": Strip: wanted a count at the start and none at the stop, found " + brief(description));
     add([what = string_of(description, "content", where), times = start.get<int64_t>(), whole = fused](
-            const std::string& token, bool begins) { return begins || !whole ? without_front(token, what, times) : token; });
+            const std::string& token, bool begins) {
+      return begins || !whole ? without_front(token, what, times) : token;
+    });
   } else {
     throw unknown_type(where, type, "Sequence, ByteLevel, ByteFallback, Fuse, Replace, Metaspace, Strip");
   }
@@ -82,7 +84,8 @@ void TokenizerJson::read_template(const json& description, const std::string& wh
   }
 }
 
-/// A template may name the token that begins a text; nothing names the one that ends it, but all call it by these names.
+/// A template may name the token that begins a text; nothing names the one that ends it, but all call it by these
+/// names.
 void TokenizerJson::choose_ends() {
   for (const Added& added : added_) {
     for (const char* name : {"<s>", "<bos>", "<|begin_of_text|>"})

@@ -63,8 +63,8 @@ void damage(const std::string& name) {
 }  // namespace
 
 TEST_CASE("damaged tokenizer files never end the program") {
-  for (const std::string name : {"sentencepiece/tokenizer.model", "sentencepiece/tokenizer.bin", "tiktoken/tokenizer.model",
-                                 "bytelevel/tokenizer.json", "fallback/tokenizer.json"})
+  for (const std::string name : {"sentencepiece/tokenizer.model", "sentencepiece/tokenizer.bin",
+                                 "tiktoken/tokenizer.model", "bytelevel/tokenizer.json", "fallback/tokenizer.json"})
     damage(name);
 }
 
@@ -99,10 +99,11 @@ TEST_CASE("a broken SentencePiece model is refused") {
   const auto normal = [&](const std::string& text) { return field(0x0A, field(0x0A, text)); };
   refused(name, bpe, "no piece stands for the unknown");
   refused(name, bpe + unknown + unknown, "pieces 0 and 1 both stand for the unknown");
-  refused(name, bpe + unknown + normal("a") + normal("a"), "pieces 2 and 1 are both \"a\"");
+  refused(name, bpe + unknown + normal("a") + normal("a"), "pieces 1 and 2 are both \"a\"");
   refused(name, bpe + unknown + normal(""), "piece 1 is empty");
   refused(name, bpe + unknown + normal("\xFF"), "piece 1 is not UTF-8");
-  refused(name, bpe + unknown + field(0x0A, field(0x0A, "a") + "\x18\x05"), "piece 1 is of kind 5; known are 1 to 4 and 6");
+  refused(name, bpe + unknown + field(0x0A, field(0x0A, "a") + "\x18\x05"),
+          "piece 1 is of kind 5; known are 1 to 4 and 6");
   refused(name, field(0x12, "\x18\x01") + unknown, "its type is Unigram; known is BPE");
   refused(name, bpe + unknown + field(0x1A, field(0x0A, "nmt_nfkc") + field(0x12, "abc")),
           "its normalizer is nmt_nfkc; known is identity");
@@ -116,7 +117,8 @@ TEST_CASE("a broken tokenizer.bin is refused") {
   refused(name, "", "token 0 is cut short");
   refused(name, good.substr(0, good.size() - 1), "is cut short: wanted ");
   refused(name, bytes(int32_t(9)) + bytes(0.0f) + bytes(int32_t(-2)), "token 0 has -2 bytes");
-  refused(name, bytes(int32_t(9)) + bytes(0.0f) + bytes(int32_t(2000000000)), "token 0 is cut short: wanted 2000000000");
+  refused(name, bytes(int32_t(9)) + bytes(0.0f) + bytes(int32_t(2000000000)),
+          "token 0 is cut short: wanted 2000000000");
 }
 
 TEST_CASE("a tokenizer.json says what it does not know, and what is known") {
@@ -143,22 +145,27 @@ TEST_CASE("a tokenizer.json says what it does not know, and what is known") {
   says(model(R"("vocab": {"a": 0}, "merges": [], "dropout": 0.1)"), "dropout: wanted none, found 0.1");
   says(model(R"("vocab": {"a": 0}, "merges": [], "unk_token": "u")"), "unk_token: \"u\" is no token of vocab");
   says(model(R"("vocab": {"a": 0}, "merges": [], "byte_fallback": 3)"), "byte_fallback: wanted true or false, found 3");
-  says(model(R"("vocab": {"a": 0}, "merges": [], "end_of_word_suffix": "x")"), "end_of_word_suffix: wanted none, found \"x\"");
+  says(model(R"("vocab": {"a": 0}, "merges": [], "end_of_word_suffix": "x")"),
+       "end_of_word_suffix: wanted none, found \"x\"");
   says(with(R"("normalizer": {"type": "Nmt"})"), "normalizer: Nmt is not known; known are Sequence, Prepend");
-  says(with(R"("pre_tokenizer": {"type": "Whitespace"})"), "pre_tokenizer: Whitespace is not known; known are Sequence, ByteLevel");
-  says(with(R"("pre_tokenizer": {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "("}})"), "is no regular expression");
-  says(with(R"("pre_tokenizer": {"type": "Split", "behavior": "Odd", "pattern": {"Regex": "a"}})"), "behavior: Odd is not known");
+  says(with(R"("pre_tokenizer": {"type": "Whitespace"})"),
+       "pre_tokenizer: Whitespace is not known; known are Sequence, ByteLevel");
+  says(with(R"("pre_tokenizer": {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "("}})"),
+       "is no regular expression");
+  says(with(R"("pre_tokenizer": {"type": "Split", "behavior": "Odd", "pattern": {"Regex": "a"}})"),
+       "behavior: Odd is not known");
   says(with(R"("decoder": {"type": "WordPiece"})"), "decoder: WordPiece is not known; known are Sequence");
-  says(with(R"("post_processor": {"type": "BertProcessing"})"), "post_processor: BertProcessing is not known; known are");
+  says(with(R"("post_processor": {"type": "BertProcessing"})"),
+       "post_processor: BertProcessing is not known; known are");
   says(with(R"("added_tokens": [{"content": "x", "id": 1}])"), "id 1 is \"b\" in vocab");
   says(with(R"("added_tokens": [{"content": "x", "id": 3, "single_word": true}])"), "single_word is not supported");
 }
 
 TEST_CASE("text is cut as the patterns say, and nothing is lost") {
   const auto cut = [](const std::string& text, const char* pattern) {
-    std::string cut;
-    for (const std::string_view piece : split(text, Pattern(pattern))) cut += std::string(piece) + "|";
-    return cut;
+    std::string pieces;
+    for (const std::string_view piece : split(text, Pattern(pattern))) pieces += std::string(piece) + "|";
+    return pieces;
   };
   CHECK(cut("It's 12345  now\n", llama3_pattern) == "It|'s| |123|45| | now|\n|");
   CHECK(cut("It's 12345  now\n", gpt2_pattern) == "It|'s| 12345| | now|\n|");

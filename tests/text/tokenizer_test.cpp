@@ -1,10 +1,11 @@
+#include "text/tokenizer.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/json.hpp"
 #include "contains.hpp"
 #include "support.hpp"
 #include "tensor/file.hpp"
-#include "text/tokenizer.hpp"
 #include "text/utf8.hpp"
 
 using namespace rungs;
@@ -48,7 +49,8 @@ void check_against(const Tokenizer& tokenizer, const std::string& reference) {
     const std::vector<int32_t> ids = c["ids"];
     CHECK(tokenizer.encode(text) == ids);
     CHECK(same_text(tokenizer.decode(ids), from_hex(c["text"])));
-    if (c.contains("specials")) CHECK(tokenizer.encode_with_specials(text) == c["specials"].get<std::vector<int32_t>>());
+    if (c.contains("specials"))
+      CHECK(tokenizer.encode_with_specials(text) == c["specials"].get<std::vector<int32_t>>());
   }
   for (const json& c : cases["decode"]) {
     const std::vector<int32_t> ids = c["ids"];

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,16 @@ struct LogitsCommand {
   int64_t chunk = 0;  ///< tokens of each sequence that one call feeds; 0: all
 };
 int write_logits(const LogitsCommand& command);
+
+struct TokenizeCommand {
+  std::string tokenizer;              ///< its file, or a model's directory
+  std::optional<std::string> text;    ///< to encode; or
+  std::string file;                   ///< its file; or
+  std::optional<std::string> decode;  ///< ids to decode
+  bool json = false, bos = true;
+  bool specials = false;  ///< special tokens written in the text become these tokens
+};
+int tokenize_text(const TokenizeCommand& command);
 
 struct InspectCommand {
   std::string path;     ///< a directory, a .bin, or a .safetensors

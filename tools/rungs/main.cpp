@@ -32,6 +32,7 @@ struct CommandLine {
   GradeOptions grade = {};
   GenerateCommand generate{.model = stories, .options = usual_options()};
   LogitsCommand logits{.model = stories};
+  TokenizeCommand tokenize{};
   BenchCacheCommand cache{decoder, {10, 50, 100, 500, 1000}, 64, RUNGS_SOURCE_DIR "/bench/results/cache.json"};
   RandomModelCommand random = {};
   InspectCommand inspect = {};
@@ -135,6 +136,23 @@ void add_use(CommandLine& line) {
       ->excludes(chunk);
   logits->add_option("--taps", l.taps, "write every intermediate tensor as DIR/NAME.npy, (T, ...) or (B, T, ...)")
       ->type_name("DIR");
+
+  TokenizeCommand& t = line.tokenize;
+  CLI::App* tokenize = add_command(line, line.app, "Use", "tokenize", "show the tokens of a text",
+                                   [&t] { return tokenize_text(t); });
+  tokenize->add_option("--tokenizer", t.tokenizer, "tokenizer.json, tokenizer.model, ..., or a model's directory")
+      ->required()
+      ->type_name("PATH");
+  CLI::Option* text = tokenize->add_option("--text", t.text, "the text");
+  CLI::Option* file = tokenize->add_option("--file", t.file, "its file")->excludes(text)->type_name("FILE");
+  tokenize->add_option("--decode", t.decode, "show the text of these ids instead: 1,2,3")
+      ->excludes(text)
+      ->excludes(file)
+      ->type_name("IDS");
+  tokenize->add_flag("--specials", t.specials, "special tokens written in the text become these tokens");
+  tokenize->add_flag_callback(
+      "--no-bos", [&t] { t.bos = false; }, "without the token that begins a text");
+  tokenize->add_flag("--json", t.json, "only the list of ids, or the decoded text as JSON");
 }
 
 void add_files(CommandLine& line) {

@@ -1,0 +1,75 @@
+// How fast each kind of tokenizer encodes, on one core. Usage: tokenize [PATH of a further tokenizer]...
+#include <random>
+
+#include "report.hpp"
+#include "text/tokenizer.hpp"
+
+using namespace rungs;
+
+namespace {
+
+/// English words in sentences, with numbers and line ends now and then.
+std::string text_of(size_t bytes) {
+  static const std::vector<std::string> words = {
+      "the",  "little", "girl",    "named",     "Lily",     "went",       "to",    "park",           "and",    "found",
+      "a",    "shiny",  "red",     "ball",      "under",    "tree",       "she",   "wanted",         "play",   "with",
+      "it's", "friend", "because", "beautiful", "morning",  "understand", "2024",  "transformation", "of",     "in",
+      "was",  "that",   "their",   "house",     "question", "remember",   "don't", "yellow",         "Tuesday"};
+  std::mt19937 random(1);
+  std::string text;
+  while (text.size() < bytes) {
+    text += words[random() % words.size()];
+    text += random() % 12 ? " " : random() % 4 ? ". " : ".\n";
+  }
+  text.resize(bytes);
+  return text;
+}
+
+/// One word: no white space anywhere.
+std::string word_of(size_t bytes) {
+  std::string word;
+  for (const char c : text_of(2 * bytes))
+    if (c >= 'a' && c <= 'z') word += c;
+  word.resize(bytes);
+  return word;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const std::vector<std::pair<std::string, std::string>> texts = {{"1 KB", text_of(1 << 10)},
+                                                                  {"100 KB", text_of(100 << 10)},
+                                                                  {"10 MB", text_of(10 << 20)},
+                                                                  {"a word of 1 MB", word_of(1 << 20)}};
+  std::vector<std::filesystem::path> paths;
+  for (const char* name : {"sentencepiece", "tiktoken", "bytelevel", "fallback"})
+    paths.push_back(weights_directory() / "tokenizers" / name);
+  for (int i = 1; i < argc; ++i) paths.emplace_back(argv[i]);
+  fmt::print("MB of text a second, one core\n{:<28}", "");
+  for (const auto& [name, text] : texts) fmt::print("  {:>14}", name);
+  fmt::print("\n");
+  nlohmann::ordered_json figures;
+  for (const std::filesystem::path& path : paths) {
+    const auto tokenizer = load_tokenizer(path);
+    const std::string kind = path.filename();
+    fmt::print("{:<28}", kind);
+    for (const auto& [name, text] : texts) {
+      size_t tokens = 0;
+      const int runs_at_once = text.size() < 10000 ? 100 : 1;
+      const Timing timing = measure(
+          [&] {
+            for (int i = 0; i < runs_at_once; ++i) tokens = tokenizer->encode(text).size();
+          },
+          text.size() > 1000000 ? 4 : 1);
+      const double speed = double(text.size()) * runs_at_once / timing.seconds * 1e-6;
+      fmt::print("  {:>14.1f}", speed);
+      figures[kind][name] = {{"megabytes_per_second", speed}, {"tokens", tokens}, {"runs", timing.runs}};
+    }
+    fmt::print("\n");
+  }
+  write_report("tokenize", {{"encode", figures}});
+  return 0;
+} catch (const std::exception& e) {
+  fmt::print(stderr, "tokenize: {}\n", e.what());
+  return 1;
+}
