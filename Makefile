@@ -1,7 +1,6 @@
 # A thin front door: each target is a line or two of cmake, ctest or ./rungs. A bare `make` says what there is.
 MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
-STORY = --model weights/decoder --prompt "One morning" --echo --max-tokens 80 --temperature 0 --stats
 SOURCES = $(shell find lib lessons tools tests bench -name '*.cpp' -o -name '*.hpp')
 CLANG_FORMAT = $(shell command -v clang-format-14 || echo clang-format)
 
@@ -9,12 +8,8 @@ help:  ## Say what there is
 	@echo "Rungs, a step-by-step transformer framework. Start with: make demo, then ./rungs list"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
-demo: build  ## Generate text with the trained decoder, with and without the KV cache
-	@echo "With the KV cache:"
-	@./rungs generate $(STORY)
-	@echo "Without it, every step computes the whole text again:"
-	@./rungs generate $(STORY) --no-cache
-	@echo "Your turn: ./rungs list"
+demo: build  ## Tell a story with the trained LLaMA, with and without the KV cache
+	@tools/demo.sh
 
 test: build  ## Run every test
 	@ctest --preset release -j $(JOBS)
