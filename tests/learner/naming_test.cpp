@@ -144,4 +144,45 @@ TEST_CASE("lesson 06 in other words") {
          {"FreeTwoMistakes", "no_mask by its weights"}});
 }
 
+TEST_CASE("lesson 09 in other words") {
+  check("09_multi_head", "09_versions",
+        {{"Right"},
+         {"RightLessonEight"},
+         {"KnownScaleOfTheModel", "scale_by_the_whole_width"},
+         {"KnownUnscaled", "no_scale"},
+         {"KnownStridedMerge", "merged_dims_before_heads"},
+         {"KnownStridedSplit", "split_dims_before_heads"},
+         {"KnownTransposedView", "split_heads_before_tokens"},
+         {"KnownOneSoftmax", "one_softmax_over_all_heads"},
+         {"KnownFirstHeadsKeys", "keys_of_head_0"},
+         {"KnownWholeRows", "scores_of_the_whole_row"},
+         {"KnownHeadAfterHead", "out_head_after_head"},
+         {"FreeHeadsReversed"},
+         {"FreeNextHeadsValues"},
+         {"FreeScaleOfTheHeads"},
+         {"FreeAverage"}});
+}
+
+TEST_CASE("lesson 11 in other words") {
+  check("11_rope", "11_versions",
+        {{"Right"},
+         {"RightRotateHalf"},
+         {"KnownNeighbours", "interleaved_pairs"},
+         {"KnownConjugate", "turned_backwards"},
+         {"KnownTwoPluses", "no_minus"},
+         {"KnownInPlace", "overwritten_too_early"},
+         {"KnownFromZero", "position_restarts"},
+         {"KnownStartForAll", "one_position_a_call"},
+         {"KnownOneLate", "one_position_late"},
+         {"KnownAllThree", "values_rotated"},
+         {"KnownOnlyKeys", "queries_not_rotated"},
+         {"KnownHalfExponent", "exponent_i_over_D"},
+         {"KnownNoMinusInTheExponent", "exponent_of_the_other_sign"},
+         {"FreeMirroredPairs"},
+         {"FreeDegrees"},
+         {"FreeFixedTheta"},
+         {"FreeTwiceFromZero"},
+         {"FreeHalfTheHead"}});
+}
+
 TEST_SUITE_END();
