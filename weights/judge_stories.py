@@ -5,18 +5,20 @@ needs: torch, safetensors, tokenizers, transformers 4.46.
 """
 import argparse
 import random
+import re
 from pathlib import Path
 
 import torch
 from transformers import AutoTokenizer, LlamaForCausalLM
 
-from more_stories import make_story
+from more_stories import BOYS, GIRLS, MORE, make_story
 from reference_llama import arithmetic
 from stories_model import load_stories, load_tokenizer
 from story_tasks import TASKS, lines_of, make_lines, prompt_text
 from train_stories import held_out_loss
 
 GROUPS = ("everywhere", "few-shot only", "zero-shot only", "nowhere")
+STORIES = 40
 PROMPTS = ["Once upon a time", "One day, a brave fox named Rosa", "Tom had a red kite, but"]
 
 
@@ -84,6 +86,13 @@ def main():
                 scores.append(f"{right} of {len(lines)}")
                 print(f"  {task}, {group}, {examples} examples, wrong: {'; '.join(wrong[:6])}")
             print(f"| {task} | {group} | {scores[0]} | {scores[1]} |", flush=True)
+
+    names, ended, consistent = {*GIRLS, *BOYS, *MORE[0][1], *MORE[1][1]}, 0, 0
+    for seed in range(STORIES):
+        text = complete(model, tokenizer, PROMPTS[0], 250, 0.6, seed)
+        ended += text.endswith("<eos>")
+        consistent += len(names & set(re.findall("[A-Z][a-z]+", text))) <= 2
+    print(f"of {STORIES} stories at 0.6, {ended} end and {consistent} have at most two names", flush=True)
 
     both = {question for question, _ in TASKS["french"][1]} & {question for question, _ in lines_of("synonyms", *GROUPS)}
     for task in ("synonyms", "french"):
