@@ -195,4 +195,17 @@ TEST_CASE("a LLaMA continues a batch of prompts as transformers continues each a
   }
 }
 
+TEST_CASE("the trained LLaMA agrees with transformers up to the last position of its context") {
+  for (const Case* c : cases("logits")) {
+    Model& model = model_of(*c);
+    const Ids tokens = ids(c->input["tokens"]);
+    Batch batch;
+    batch.add(0, tokens, 0, false);
+    batch.wanted.erase(batch.wanted.begin(), batch.wanted.begin() + int64_t(c->input.scalar("from")));
+    KvCache cache(model.ops(), model.config(), 1, int64_t(tokens.size()));
+    for (KvCache* with : {&cache, static_cast<KvCache*>(nullptr)})
+      CHECK(wrong(*c, "logits", logits_of(model, batch, with)) == "");
+  }
+}
+
 TEST_SUITE_END();
