@@ -5,6 +5,7 @@
 
 #include "ops/cpu_ops.hpp"
 #include "ops/cpu_parts.hpp"
+#include "ops/dot.hpp"
 #include "ops/matrix.hpp"
 
 namespace rungs {
@@ -20,21 +21,41 @@ static void softmax_of_visible(Eigen::Map<Matrix>& scores, int64_t visible) {
   }
 }
 
+/// The sizes of one call.
+struct CpuOps::Heads {
+  int64_t T, S, H, G, D;
+};
+
+// One query, all heads that share a key/value head at a time: their keys and values are read once.
+void CpuOps::attend_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Heads& sizes) {
+  const int64_t S = sizes.S, G = sizes.G, D = sizes.D, H = sizes.H;
+  const int64_t group = H / G;  // query heads that share keys and values
+  if (scores_.size() < size_t(H * S)) scores_.resize(size_t(H * S));
+  const float scale = 1.0f / std::sqrt(float(D));
+  in_parts(G, 1, k.bytes() + v.bytes() > bytes_worth_threads, [&](int64_t first, int64_t last) {
+    for (int64_t g = first; g < last; ++g) {
+      Eigen::Map<Matrix> scores(scores_.data() + g * group * S, group, S);
+      dots_with_rows(scores.data(), {q.data() + g * group * D, group, D}, {k.data() + g * D, S, G * D}, D);
+      scores *= scale;
+      for (int64_t h = 0; h < group; ++h) {
+        Eigen::Map<Matrix> row(scores.data() + h * S, 1, S);
+        softmax_of_visible(row, S);
+      }
+      sums_of_rows(out.data() + g * group * D, D, group, scores.data(), {v.data() + g * D, S, G * D}, D);
+    }
+  });
+}
+
 /// Every G-th row of D: one head of (S, G, D).
 using HeadOf = Eigen::Map<const Matrix, 0, Eigen::OuterStride<>>;
 
 // Some queries of one head at a time, so that their scores stay in the processor's cache, and each thread takes the
 // next of them.
-void CpuOps::attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
-  const int64_t T = q.dim(0), S = k.dim(0), D = q.cols();
-  const int64_t H = q.shape().rank() == 3 ? q.dim(1) : 1, G = k.shape().rank() == 3 ? k.dim(1) : 1;
-  require(out.shape() == q.shape() && k.shape() == v.shape() && k.cols() == D && T <= S && G > 0 && H % G == 0,
-          "attend(out, q, k, v)", out, q, k, v);
-  if (T == 0) return;
+void CpuOps::attend_many(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Heads& sizes) {
+  const int64_t T = sizes.T, S = sizes.S, G = sizes.G, D = sizes.D, H = sizes.H;
   constexpr int64_t enough = 1 << 15;  // floats, 128 KiB
   const int64_t at_a_time = std::clamp<int64_t>(enough / S, 1, T), scratch = std::max(enough, S);
-  const bool threads = double(T) * double(S) * double(H * D) > product_worth_threads ||
-                       (T == 1 && k.bytes() + v.bytes() > bytes_worth_threads);
+  const bool threads = double(T) * double(S) * double(H * D) > product_worth_threads;
   const size_t wanted = size_t(scratch) * size_t(threads ? omp_get_max_threads() : 1);
   if (scores_.size() < wanted) scores_.resize(wanted);
   const float scale = 1.0f / std::sqrt(float(D));
@@ -51,16 +72,22 @@ void CpuOps::attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor&
                                                      Eigen::OuterStride<>(H * D));
     float* own = scores_.data() + (threads ? omp_get_thread_num() * scratch : 0);
     Eigen::Map<Matrix> scores(own, n, seen);  // (n, seen)
-    if (n == 1)
-      scores.row(0).transpose().noalias() = keys * (queries.row(0) * scale).transpose();
-    else
-      scores.noalias() = (queries * scale) * keys.transpose();
+    scores.noalias() = (queries * scale) * keys.transpose();
     softmax_of_visible(scores, seen - n + 1);
-    if (n == 1)
-      read.row(0).noalias() = scores.row(0) * values;
-    else
-      read.noalias() = scores * values;
+    read.noalias() = scores * values;
   });
+}
+
+void CpuOps::attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+  const bool heads = q.shape().rank() == 3;
+  const Heads sizes{q.dim(0), k.dim(0), heads ? q.dim(1) : 1, k.shape().rank() == 3 ? k.dim(1) : 1, q.cols()};
+  require(out.shape() == q.shape() && k.shape() == v.shape() && k.cols() == sizes.D && sizes.T <= sizes.S &&
+              sizes.G > 0 && sizes.H % sizes.G == 0,
+          "attend(out, q, k, v)", out, q, k, v);
+  if (sizes.T == 1)
+    attend_one(out, q, k, v, sizes);
+  else if (sizes.T > 1)
+    attend_many(out, q, k, v, sizes);
 }
 
 }  // namespace rungs

@@ -30,7 +30,11 @@ class CpuOps : public Ops {
   void norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) override;
 
  private:
-  std::vector<float> scores_;  // for each thread (queries at a time, S); see attend
+  struct Heads;
+  void attend_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Heads& sizes);
+  void attend_many(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Heads& sizes);
+
+  std::vector<float> scores_;  // one query: (H, S); else for each thread (queries at a time, S)
   Tensor widened_;             // some rows of a weight of 16 bits, as f32; see linear
 };
 

@@ -1,5 +1,7 @@
 #include "ops/cpu_ops.hpp"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -54,6 +56,85 @@ TEST_CASE("linear equals loops in double at every size") {
         const Expected e = linear_in_double(x, weight, bias);
         CHECK(difference(out, e.value, e.budget) == "");
       }
+}
+
+/// The tensor in another dtype: bf16 by rounding, f16 by hand-picked bits that stand for numbers near one.
+static Tensor in_16_bits(const Tensor& x, DType dtype) {
+  Tensor out(x.shape(), dtype);
+  for (int64_t i = 0; i < x.count(); ++i) {
+    if (dtype == DType::bf16) out.data<bf16>()[i] = to_bf16(x.data()[i]);
+    if (dtype == DType::f16) out.data<f16>()[i] = f16{uint16_t((i * 7919) % 0x7800 | (i % 3 == 0 ? 0x8000 : 0))};
+  }
+  return out;
+}
+
+TEST_CASE("a weight in 16 bits gives the product of the numbers that it stands for") {
+  CpuOps ops;
+  for (const DType dtype : {DType::bf16, DType::f16})
+    for (const int64_t N : {1, 2, 3, 4, 7, 8, 12, 13, 40})
+      for (const auto& [C, K] : {std::pair<int64_t, int64_t>{1, 1}, {7, 33}, {31, 5}, {32, 64}, {257, 66}}) {
+        CAPTURE(name_of(dtype));
+        CAPTURE(N);
+        CAPTURE(C);
+        CAPTURE(K);
+        const Tensor x = random_tensor({N, C}, 1), weight = in_16_bits(random_tensor({K, C}, 2), dtype);
+        Tensor out({N, K});
+        ops.linear(out, x, weight, {});
+        const Expected e = linear_in_double(x, weight, {});
+        CHECK(difference(out, e.value, e.budget) == "");
+      }
+}
+
+TEST_CASE("a row's product is the same alone and among few, on one thread and on all") {
+  CpuOps ops;
+  const int64_t C = 259, K = 1030;  // enough bytes for several threads
+  const Tensor x = random_tensor({11, C}, 1), weight = random_tensor({K, C}, 2);
+  Tensor together({11, K}), alone({1, K});
+  ops.linear(together, x, weight, {});
+  const int threads = omp_get_max_threads();
+  for (int64_t n = 0; n < 11; ++n)
+    for (const int t : {1, threads}) {
+      omp_set_num_threads(t);
+      ops.linear(alone, x.view_rows(n, 1), weight, {});
+      CHECK(std::equal(alone.data(), alone.data() + K, together.data() + n * K));
+    }
+  omp_set_num_threads(threads);
+}
+
+TEST_CASE("the CPU's coarse operations give what the fine ones give") {
+  struct Fine : CpuOps {
+    void norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
+                  const Rotary& rotary, const Rows& rows) override {
+      Ops::norm_qkv(normed, q, k, v, x, w, rotary, rows);
+    }
+    void norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) override {
+      Ops::norm_gated(normed, hidden, up, x, w);
+    }
+  };
+  CpuOps coarse;
+  Fine fine;
+  const int64_t C = 130, H = 6, G = 2, D = 22, F = 301, context = 64;
+  const Tensor norm = random_tensor({C}, 1), wq = random_tensor({H * D, C}, 2), wk = random_tensor({G * D, C}, 3);
+  const Tensor wv = random_tensor({G * D, C}, 4), gate = random_tensor({F, C}, 5), up = random_tensor({F, C}, 6);
+  const Rotary rotary{random_tensor({context, D / 2}, 7), random_tensor({context, D / 2}, 8)};
+  for (const int64_t N : {1, 2, 5, 12, 20}) {
+    CAPTURE(N);
+    const Tensor x = random_tensor({N, C}, 9);
+    Rows rows;
+    rows.position = Tensor({N}, DType::i32);
+    for (int64_t n = 0; n < N; ++n) rows.position.at<int32_t>(n) = int32_t(n * 5 % context);
+    Tensor normed({N, C}), hidden[] = {Tensor({N, F}), Tensor({N, F})}, ups({N, F});
+    Tensor q[] = {Tensor({N, H, D}), Tensor({N, H, D})}, k[] = {Tensor({N, G, D}), Tensor({N, G, D})};
+    Tensor v[] = {Tensor({N, G, D}), Tensor({N, G, D})};
+    for (const int i : {0, 1}) {
+      Ops& ops = i == 0 ? static_cast<Ops&>(coarse) : fine;
+      ops.norm_qkv(normed, q[i], k[i], v[i], x, {norm, wq, wk, wv, 1e-5f}, rotary, rows);
+      ops.norm_gated(normed, hidden[i], ups, x, {norm, gate, up, 1e-5f});
+    }
+    for (const auto* both : {q, k, v, hidden})  // the same sums, so the same bits but for the compiler's choices
+      for (int64_t i = 0; i < both[0].count(); ++i)
+        CHECK(std::abs(both[0].flat(i) - both[1].flat(i)) <= 4 * u * std::abs(both[1].flat(i)));
+  }
 }
 
 TEST_CASE("matmul and matmul_transposed equal loops in double") {
@@ -209,6 +290,48 @@ TEST_CASE("attend equals loops in double, with a past and without") {
       const Expected e = attend_in_double(q, k, v);
       CHECK(difference(out, e.value, e.budget) == "");
     }
+}
+
+/// Head h of (N, H, D), alone.
+static Tensor head_of(const Tensor& x, int64_t h) {
+  Tensor head({x.dim(0), x.dim(2)});
+  for (int64_t n = 0; n < x.dim(0); ++n)
+    for (int64_t d = 0; d < x.dim(2); ++d) head(n, d) = x(n, h, d);
+  return head;
+}
+
+TEST_CASE("every head attends to the keys and values of its group") {
+  CpuOps ops;
+  for (const auto& [T, S] : {std::pair<int64_t, int64_t>{1, 1}, {1, 7}, {1, 34}, {3, 7}, {33, 35}})
+    for (const auto& [H, G] : {std::pair<int64_t, int64_t>{1, 1}, {3, 3}, {6, 2}, {5, 1}})
+      for (const int64_t D : {1, 7, 33, 64}) {
+        CAPTURE(T);
+        CAPTURE(S);
+        CAPTURE(H);
+        CAPTURE(G);
+        CAPTURE(D);
+        const Tensor q = random_tensor({T, H, D}, 1), k = random_tensor({S, G, D}, 2), v = random_tensor({S, G, D}, 3);
+        Tensor out({T, H, D});
+        ops.attend(out, q, k, v);
+        for (int64_t h = 0; h < H; ++h) {
+          const int64_t g = h / (H / G);
+          const Expected e = attend_in_double(head_of(q, h), head_of(k, g), head_of(v, g));
+          CHECK(difference(head_of(out, h), e.value, e.budget) == "");
+        }
+      }
+}
+
+TEST_CASE("one query attends alike on one thread and on all") {
+  CpuOps ops;
+  const int64_t S = 900, H = 6, G = 3, D = 40;  // enough bytes for several threads
+  const Tensor q = random_tensor({1, H, D}, 1), k = random_tensor({S, G, D}, 2), v = random_tensor({S, G, D}, 3);
+  Tensor one({1, H, D}), all({1, H, D});
+  ops.attend(all, q, k, v);
+  const int threads = omp_get_max_threads();
+  omp_set_num_threads(1);
+  ops.attend(one, q, k, v);
+  omp_set_num_threads(threads);
+  CHECK(values(one) == values(all));
 }
 
 TEST_CASE("attend takes scores above 90, whose exp overflows") {
