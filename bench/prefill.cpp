@@ -1,10 +1,10 @@
 // How fast a prompt is read, beside Eigen's own products of the same sizes.
 #include <fmt/format.h>
 #include <omp.h>
-#include <unistd.h>
 
 #include <algorithm>
 
+#include "folder.hpp"
 #include "model/model.hpp"
 #include "model/random_decoder.hpp"
 #include "ops/cpu_ops.hpp"
@@ -35,20 +35,6 @@ double median(std::vector<double> list) {
   std::nth_element(list.begin(), list.begin() + int64_t(list.size() / 2), list.end());
   return list[list.size() / 2];
 }
-
-/// A folder that is gone afterwards.
-struct Folder {
-  std::filesystem::path path;
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "rungs_prefill_XXXXXX").string();
-    if (!mkdtemp(name.data())) throw Error("no folder can be made in " + name);
-    path = name;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-};
 
 }  // namespace
 

@@ -1,0 +1,161 @@
+// How fast a LLaMA decodes: forward passes alone, beside the bandwidth of the memory measured in the same seconds.
+#include <fmt/format.h>
+#include <omp.h>
+#include <stdio.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "folder.hpp"
+#include "model/convert.hpp"
+#include "model/llama.hpp"
+#include "model/random_llama.hpp"
+#include "ops/cpu_ops.hpp"
+#include "report.hpp"
+
+using namespace rungs;
+
+namespace {
+
+constexpr int runs = 9, least_runs = 5, most_runs = 40;
+constexpr int64_t tokens = 48;
+
+/// Bytes per second at which all threads together read memory that is in no cache.
+double bandwidth() {
+  static const std::vector<uint64_t> memory(size_t(32) << 20, 1);  // 256 MiB
+  const auto words = int64_t(memory.size());
+  const double start = now();
+  uint64_t sum = 0;
+#pragma omp parallel for schedule(static) reduction(+ : sum)
+  for (int64_t i = 0; i < words; ++i) sum += memory[size_t(i)];
+  const double seconds = now() - start;
+  if (sum != memory.size()) throw Error("the bandwidth probe read something else than it wrote");
+  return double(words) * 8 / seconds;
+}
+
+/// What one forward pass of one row reads: every weight once, the embedding as one row unless it is the output too;
+/// and the keys and values of `past` tokens.
+double bytes_a_token(const LlamaCheckpoint& model, double past) {
+  double bytes = 0;
+  const LlamaWeights& w = model.weights;
+  for (const LlamaLayer& l : w.layers)
+    for (const Tensor* t : {&l.attention_norm, &l.q, &l.k, &l.v, &l.o, &l.ffn_norm, &l.gate, &l.up, &l.down})
+      bytes += double(t->bytes());
+  bytes += double(w.final_norm.bytes()) + double(w.output.bytes());
+  const Config& c = model.config;
+  return bytes + past * double(c.layers * c.kv_heads * c.head_width) * 2 * sizeof(float);
+}
+
+double median(std::vector<double> list) {
+  std::nth_element(list.begin(), list.begin() + int64_t(list.size() / 2), list.end());
+  return list[list.size() / 2];
+}
+
+struct Result {
+  double tokens_per_second = 0, share = 0, gigabytes_per_second = 0;
+  int kept = 0, tried = 0;
+};
+
+/// Repetitions between two probes; where these differ by more than 5% something else took the memory, and the
+/// repetition is dropped.
+Result decode(Llama& model, double bytes, int threads) {
+  omp_set_num_threads(threads);
+  KvCache cache(model.ops(), model.config(), 1, tokens);
+  Tensor logits = model.ops().allocate({1, model.config().vocabulary});
+  Batch batch;
+  const auto pass = [&] {
+    for (int64_t position = 0; position < tokens; ++position) {
+      const auto token = int32_t(position * 7 % model.config().vocabulary);
+      batch.clear();
+      batch.add(0, std::span(&token, 1), position, true);
+      model.forward(logits, batch, &cache);
+    }
+  };
+  pass();  // the pages of the file, the threads
+  std::vector<double> speeds, shares, probes;
+  Result r;
+  for (double before = bandwidth(); r.kept < runs && r.tried < most_runs; ++r.tried) {
+    const double start = now();
+    pass();
+    const double speed = double(tokens) / (now() - start), after = bandwidth();
+    const double memory = (before + after) / 2;
+    if (std::abs(before - after) < 0.05 * memory) {
+      speeds.push_back(speed), shares.push_back(speed * bytes / memory), probes.push_back(memory);
+      ++r.kept;
+    }
+    before = after;
+  }
+  if (r.kept < least_runs) return r;
+  r.tokens_per_second = median(speeds), r.share = median(shares), r.gigabytes_per_second = median(probes) * 1e-9;
+  return r;
+}
+
+/// Tokens per second as llama2.c's own program says, or 0 where it does not run.
+double llama2c(const std::string& program, const std::filesystem::path& file, int threads) {
+  const std::string tokenizer = (std::filesystem::path(program).parent_path() / "tokenizer.bin").string();
+  const std::string command = fmt::format("OMP_NUM_THREADS={} '{}' '{}' -z '{}' -t 0 -n {} 2>&1", threads, program,
+                                          file.string(), tokenizer, tokens);
+  FILE* pipe = popen(command.c_str(), "r");
+  if (!pipe) return 0;
+  double speed = 0;
+  char line[4096];
+  while (fgets(line, sizeof line, pipe))
+    if (const char* at = std::strstr(line, "tok/s:")) speed = std::atof(at + 6);
+  pclose(pipe);
+  return speed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  std::string other;
+  for (int i = 1; i < argc; ++i)
+    if (std::string_view(argv[i]) == "--llama2c" && i + 1 < argc)
+      other = argv[++i];
+    else
+      throw UsageError(fmt::format("wanted --llama2c PATH or nothing, found {}", argv[i]));
+
+  fmt::print("{}; {} tokens from position 0, one sequence, forward passes alone\n\n", machine(), tokens);
+  fmt::print("{:<13} {:<5} {:>7} {:>10} {:>8} {:>11} {:>7} {:>10}\n", "shape", "dtype", "threads", "tokens/s", "GB/s",
+             "of memory's", "kept", "llama2.c");
+  nlohmann::ordered_json rows;
+  const int most_threads = omp_get_max_threads();
+  for (const char* shape : {"stories15M", "stories110M"})
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      const Folder folder;
+      save_random_llama(folder.path, *named_llama_shape(shape), dtype, 1);
+      if (!other.empty() && dtype == DType::f32)
+        convert_llama(folder.path, folder.path / "model.bin", {.dtype = {}, .bin_version = 0});
+      CpuOps ops;
+      Llama model(ops, folder.path, {.max_rows = 1});
+      const double bytes = bytes_a_token(LlamaCheckpoint(folder.path), double(tokens + 1) / 2);
+      for (int threads = 1; threads <= most_threads; ++threads) {
+        const Result r = decode(model, bytes, threads);
+        const double theirs =
+            !other.empty() && dtype == DType::f32 ? llama2c(other, folder.path / "model.bin", threads) : 0;
+        const std::string kept = fmt::format("{}/{}", r.kept, r.tried);
+        const std::string beside = theirs > 0 ? fmt::format("{:.0f}", theirs) : "";
+        if (r.kept < least_runs)
+          fmt::print("{:<13} {:<5} {:>7} {:>10} {:>8} {:>11} {:>7} {:>10}\n", shape, name_of(dtype), threads,
+                     "too noisy", "", "", kept, beside);
+        else
+          fmt::print("{:<13} {:<5} {:>7} {:>10.0f} {:>8.1f} {:>10.0f}% {:>7} {:>10}\n", shape, name_of(dtype), threads,
+                     r.tokens_per_second, r.gigabytes_per_second, 100 * r.share, kept, beside);
+        rows.push_back({{"shape", shape},
+                        {"dtype", name_of(dtype)},
+                        {"threads", threads},
+                        {"tokens_per_second", r.tokens_per_second},
+                        {"memory_gigabytes_per_second", r.gigabytes_per_second},
+                        {"share_of_memory", r.share},
+                        {"kept", r.kept},
+                        {"tried", r.tried}});
+        if (theirs > 0) rows.back()["llama2c_tokens_per_second"] = theirs;
+      }
+    }
+  write_report("decode", {{"tokens", tokens}, {"rows", rows}});
+  return 0;
+} catch (const std::exception& e) {
+  fmt::print(stderr, "decode: {}\n", e.what());
+  return 1;
+}
