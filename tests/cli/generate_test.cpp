@@ -151,6 +151,34 @@ TEST_CASE("--json holds what a script needs") {
   CHECK(out["steps"][0]["current"] == 3);
 }
 
+TEST_CASE("the LLaMA of weights/stories: the same text with the cache and without, alone and beside others") {
+  const std::string greedy = "generate --temperature 0 --max-tokens 12 ";
+  const std::string story = run_rungs(greedy + "--prompt 'Once upon a time'").out;
+  CHECK(story.starts_with(", there was"));
+  CHECK(run_rungs(greedy + "--prompt 'Once upon a time' --no-cache").out == story);
+  const std::string french = run_rungs(greedy + "--prompt 'mother =>'").out;
+  CHECK(run_rungs(greedy + "--prompt 'Once upon a time' --prompt 'mother =>'").out == story + "\n" + french);
+  CHECK(french.starts_with(" m\xC3\xA8re"));  // two tokens make the accented letter
+  check_fails("generate --tokenizer '" + (weights_directory() / "decoder").string() + "'", 3,
+              (weights_directory() / "decoder").string() +
+                  ": this tokenizer has 379 tokens, the model's vocabulary (vocab_size) has 1024");
+}
+
+TEST_CASE("a .bin of llama2.c gives the text of the directory that it was made of") {
+  const Folder folder;
+  const std::string directory = (weights_directory() / "references/models/llama_gqa").string(), bin = folder / "m.bin";
+  CHECK(run_rungs("convert '" + directory + "' " + bin).status == 0);
+  json tokens = {"<unk>", "<s>", "</s>", " "};
+  for (char c = 'a'; tokens.size() < 35; ++c) tokens.push_back(std::string(1, c));
+  write_file(folder / "words.json", json{{"tokens", tokens}, {"bos_token_id", 1}, {"eos_token_id", 2}}.dump());
+  const std::string how =
+      " --prompt 'abc' --temperature 0 --max-tokens 8 --tokenizer " + (folder / "words.json").string();
+  const Outcome from_bin = run_rungs("generate --model " + bin + how);
+  CHECK(from_bin.status == 0);
+  CHECK(from_bin.out == run_rungs("generate --model '" + directory + "'" + how).out);
+  CHECK(run_rungs("generate --model " + bin + " --prompt abc").status == 3);  // no tokenizer.bin beside it
+}
+
 TEST_CASE("what a user gives wrongly is refused with status 2") {
   const Files f;
   const auto fails = [&](const std::string& arguments, const std::string& sentence) {
@@ -188,7 +216,9 @@ TEST_CASE("a bad file is refused with status 3, naming it") {
   check_fails(f.generate, 3,
               f.model.path.string() + ": this tokenizer has 2 tokens, the model's vocabulary (vocab_size) has 30");
   std::filesystem::remove(vocabulary);
-  check_fails(f.generate, 3, vocabulary + ": cannot be opened: No such file or directory");
+  check_fails(
+      f.generate, 3,
+      f.model.path.string() + ": wanted tokenizer.json, tokenizer.model, vocabulary.json or tokenizer.bin, found none");
   std::filesystem::resize_file(f.model.folder / "model.safetensors", 5000);
   CHECK(run_rungs(f.generate).status == 3);
   check_fails("generate --model " + f.file("none"), 3,
