@@ -22,6 +22,12 @@ struct TokenEnds {
   int32_t first = -1, last = -1;
 };
 
+/// What becomes of a pair, and when; no rank: it stays a pair.
+struct Merged {
+  int32_t rank = -1, token = -1;
+  explicit operator bool() const { return rank >= 0; }
+};
+
 /// The rules of a tokenizer, by their pair.
 class Merges {
  public:
@@ -30,32 +36,33 @@ class Merges {
   /// Of two rules for one pair the later counts.
   Merges(std::span<const MergeRule> rules, std::span<const TokenEnds> ends);
 
-  /// The rule for a pair; nullptr: there is none.
-  const MergeRule* find(int32_t left, int32_t right) const;
+  Merged find(int32_t left, int32_t right) const { return pairs_.find(left, right); }
   /// A token may hold these two symbols side by side.
-  bool joins(int32_t left, int32_t right) const { return !has_ends_ || joins_.find(left, right) >= 0; }
+  bool joins(int32_t left, int32_t right) const { return !has_ends_ || joins_.find(left, right); }
+  /// Every rank is below this.
+  int32_t ranks() const { return ranks_; }
 
  private:
-  /// Pairs of ids and a value for each: open addressing, since this is what encoding waits for.
+  /// Open addressing with the values in the table, since looking up pairs is what encoding waits for.
   class Table {
    public:
     void reserve(size_t count);
-    void set(int32_t left, int32_t right, int32_t value);
-    int32_t find(int32_t left, int32_t right) const;  // -1: none
+    void set(int32_t left, int32_t right, Merged value);
+    Merged find(int32_t left, int32_t right) const;
 
    private:
     struct Slot {
       uint64_t key;
-      int32_t value = -1;
+      Merged value;
     };
     size_t place(uint64_t key) const;
     std::vector<Slot> slots_;
     int shift_ = 64;
   };
 
-  std::vector<MergeRule> rules_;
   Table pairs_, joins_;
   bool has_ends_ = false;
+  int32_t ranks_ = 0;
 };
 
 /// Merges the symbols of one text, which come in stretches; equal ones are merged once. O(n log n) for n symbols, even
@@ -79,7 +86,7 @@ class BpeEncoder {
   const Merges& merges_;
   std::vector<int32_t>& out_;
   std::unordered_map<std::u32string, std::pair<size_t, size_t>, Hash, std::equal_to<>> seen_;  // place in out
-  std::vector<const MergeRule*> next_;                                                         // scratch of merge_short
+  std::vector<Merged> next_;                                                                   // scratch of merge_short
 };
 
 }  // namespace rungs

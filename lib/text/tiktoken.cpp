@@ -25,7 +25,7 @@ std::optional<std::string> read_base64(std::string_view text) {
     bits = bits << 6 | uint32_t(digit);
     if (i % 4 == 3) bytes += {char(bits >> 16), char(bits >> 8), char(bits)}, bits = 0;
   }
-  bytes.resize(bytes.size() - padding);
+  for (size_t i = 0; i < padding; ++i) bytes.pop_back();
   return bytes;
 }
 

@@ -47,7 +47,7 @@ static std::unique_ptr<Tokenizer> load_file(const std::filesystem::path& path) {
     throw FileError(name + ": wanted a tokenizer: a file that ends in .json, .model, .tiktoken or .bin");
   const nlohmann::json file = parse_json(read_text(path), name);
   if (file.is_object() && file.contains("tokens")) return std::make_unique<Vocabulary>(path);
-  return std::make_unique<TokenizerJson>(path);
+  return std::make_unique<TokenizerJson>(file, name);
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file_or_directory) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "tensor/file.hpp"
 #include "text/byte_level.hpp"
 #include "text/json_fields.hpp"
 #include "text/utf8.hpp"
@@ -38,9 +37,7 @@ std::pair<std::string, std::string> halves_of(const json& merge, const std::stri
 
 }  // namespace
 
-TokenizerJson::TokenizerJson(const std::filesystem::path& path) {
-  const std::string name = path.string();
-  const json file = parse_json(read_text(path), name);
+TokenizerJson::TokenizerJson(const json& file, const std::string& name) {
   if (!file.is_object()) throw FileError(fmt::format("{}: wanted an object, found {}", name, file.type_name()));
   const auto part = [&](const char* key) { return file.value(key, json()); };
 

@@ -15,8 +15,8 @@ namespace rungs {
 /// Gives the ids that the library gives. "truncation" and "padding" of the file are not looked at.
 class TokenizerJson : public Tokenizer {
  public:
-  /// \throws FileError naming the field, and for a kind that is not known those that are.
-  explicit TokenizerJson(const std::filesystem::path& path);
+  /// `name` stands in the errors. \throws FileError naming the field, and for a kind that is not known those that are.
+  TokenizerJson(const nlohmann::json& file, const std::string& name);
 
   int64_t size() const override { return int64_t(tokens_.size()); }
   std::vector<int32_t> encode(std::string_view text) const override { return encode(text, plain_); }

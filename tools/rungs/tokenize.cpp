@@ -30,12 +30,20 @@ static std::vector<int32_t> read_ids(const std::string& text) {
   return ids;
 }
 
+/// The name of a token; its bytes, "<0xE4><0xBD>", where it holds only a part of a character.
+static std::string name_of(const Tokenizer& tokenizer, int32_t id) {
+  std::string name = tokenizer.name_of(id), bytes;
+  if (is_utf8(name)) return name;
+  for (const char byte : name) bytes += fmt::format("<0x{:02X}>", uint8_t(byte));
+  return bytes;
+}
+
 /// The tokens side by side: on two backgrounds in turn where there is colour, else each in quotes.
 static std::string shown(const Tokenizer& tokenizer, const std::vector<int32_t>& ids) {
   const bool colour = wants_colour(stdout);
   std::string line;
   for (size_t i = 0; i < ids.size(); ++i) {
-    const std::string quoted = json(valid_utf8(tokenizer.name_of(ids[i]))).dump();
+    const std::string quoted = json(name_of(tokenizer, ids[i])).dump();
     if (colour)
       line += fmt::format("\033[30;{}m{}\033[0m", i % 2 ? 46 : 43, quoted.substr(1, quoted.size() - 2));
     else
