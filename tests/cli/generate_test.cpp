@@ -159,6 +159,7 @@ TEST_CASE("the LLaMA of weights/stories: the same text with the cache and withou
   const std::string french = run_rungs(greedy + "--prompt 'mother =>'").out;
   CHECK(run_rungs(greedy + "--prompt 'Once upon a time' --prompt 'mother =>'").out == story + "\n" + french);
   CHECK(french.starts_with(" m\xC3\xA8re"));  // two tokens make the accented letter
+  check_fails("generate --context 513", 2, "context: wanted 1 to 512, which is the model's, found 513");
   check_fails("generate --tokenizer '" + (weights_directory() / "decoder").string() + "'", 3,
               (weights_directory() / "decoder").string() +
                   ": this tokenizer has 379 tokens, the model's vocabulary (vocab_size) has 1024");
@@ -188,6 +189,8 @@ TEST_CASE("what a user gives wrongly is refused with status 2") {
   fails("--prompt ''", "the prompt is empty; without one the model begins by itself");
   fails("--prompt \"$(printf 'caf\\351')\"", "the prompt is not UTF-8: byte 0xE9 at offset 3 belongs to no character");
   fails("--prompt 'aaaaaaaaaaaaaaaaaaaaaaaaa'",
+        "the prompt has 27 tokens, which leaves no room for one more in the context of 24");
+  fails("--echo --prompt 'aaaaaaaaaaaaaaaaaaaaaaaaa'",
         "the prompt has 27 tokens, which leaves no room for one more in the context of 24");
   fails("--prompt 'the cat' --context 2",
         "the prompt has 3 tokens, which leaves no room for one more in the context of 2");

@@ -48,7 +48,8 @@ class Watcher {
   Watcher(const Session& session, const std::vector<Prompt>& prompts)
       : session_(session),
         prompts_(prompts),
-        progress_("generating", hides() ? int64_t(prompts.size()) * session.options.max_tokens : 0),
+        progress_("generating",
+                  hides() ? int64_t(prompts.size()) * std::min(session.options.max_tokens, session.context) : 0),
         texts_(prompts.size()),
         start_(now()) {
     for (const Prompt& prompt : prompts)
@@ -153,6 +154,7 @@ class Watcher {
 void run(Session& session, const std::vector<Prompt>& prompts) {
   Sequences tokens;
   for (const Prompt& prompt : prompts) tokens.push_back(prompt.tokens);
+  check_prompts(tokens, session.options, session.context);  // before anything is printed
   Watcher watcher(session, prompts);
   const Sequences drawn = session.engine.generate(*session.model, tokens, session.options, std::ref(watcher));
   watcher.finish(drawn);
@@ -213,8 +215,10 @@ int generate_text(const GenerateCommand& command) {
   const std::unique_ptr<Tokenizer> tokenizer = engine->tokenizer(path);
   check_vocabulary(*tokenizer, path, config);
 
-  Session session{command, *engine, *tokenizer, config, command.options, config.context};
-  if (command.options.context > 0) session.context = std::min(command.options.context, config.context);
+  const int64_t context = command.options.context ? command.options.context : config.context;
+  if (context < 1 || context > config.context)
+    throw UsageError(fmt::format("context: wanted 1 to {}, which is the model's, found {}", config.context, context));
+  Session session{command, *engine, *tokenizer, config, command.options, context};
   session.options.stop = config.eos;
   if (config.eos.empty() && tokenizer->eos()) session.options.stop = {*tokenizer->eos()};
 
