@@ -29,10 +29,11 @@ sanitize: build/sanitize/build.ninja  ## Run every test again under AddressSanit
 	@cmake --build --preset sanitize -j $(JOBS)
 	@ctest --preset sanitize -j $(JOBS)
 
-bench: build  ## Measure: the cache, decoding, prefill
+bench: build  ## Measure: the cache, decoding, prefill, tokenizers
 	@./rungs bench cache
 	@build/release/bin/profile_decode
 	@build/release/bin/prefill
+	@build/release/bin/tokenize
 
 measure-build:  ## Time a clean build, and the way from saving a learner's file to its verdict
 	@tools/measure_build.sh $(JOBS)
