@@ -29,6 +29,7 @@ struct TensorToSave {
 /// tensor once they are out. \throws FileError; ShapeError when a tensor is not what was announced.
 void save_safetensors(const std::filesystem::path& path, std::vector<TensorToSave> tensors,
                       const std::function<void(int64_t bytes)>& on_written = {});
+/// The same of tensors that are in memory.
 void save_safetensors(const std::filesystem::path& path, const std::map<std::string, Tensor>& tensors);
 
 /// "F32", ... as these files have it.

@@ -8,6 +8,7 @@
 
 namespace rungs {
 
+/// What the copy shall be like.
 struct ConvertOptions {
   std::optional<DType> dtype;  ///< of a directory's weights: f32 or bf16; otherwise as they are
   int bin_version = 1;         ///< of a .bin: 0 or 1

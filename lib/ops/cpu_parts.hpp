@@ -10,12 +10,14 @@
 
 namespace rungs {
 
-// Where other programs keep the processors busy, threads that share a piece of work wait milliseconds for each other.
-// So what takes little time stays on one: so many elements of a loop, so many multiplications of a product. What is
-// bound by reading memory is shared from so many bytes on, about 10 microseconds of one thread.
-inline constexpr int64_t worth_threads = 1 << 20;
-inline constexpr double product_worth_threads = 1 << 25;
-inline constexpr size_t bytes_worth_threads = 1 << 18;
+/// \name When several threads are worth it
+/// Where other programs keep the processors busy, threads that share a piece of work wait milliseconds for each other,
+/// so what takes little time stays on one.
+///@{
+inline constexpr int64_t worth_threads = 1 << 20;         ///< elements of a loop
+inline constexpr double product_worth_threads = 1 << 25;  ///< multiplications of a product
+inline constexpr size_t bytes_worth_threads = 1 << 18;    ///< bytes of a weight: 10 microseconds of reading
+///@}
 
 /// work(i) for each i in [0, n), the last ones first. An OpenMP region allocates even where it runs on one thread, so
 /// that is no region.

@@ -9,9 +9,12 @@
 
 namespace rungs {
 
-inline float value_of(float x) { return x; }
-inline float value_of(bf16 x) { return to_float(x); }
-inline float value_of(f16 x) { return to_float(x); }
+/// \name One element as f32, exact
+///@{
+inline float value_of(float x) { return x; }           ///< itself
+inline float value_of(bf16 x) { return to_float(x); }  ///< the upper half of an f32
+inline float value_of(f16 x) { return to_float(x); }   ///< an IEEE half
+///@}
 
 /// work(pointer to the elements) for a tensor of f32, bf16 or f16. \throws ShapeError for another dtype.
 template <class Work>

@@ -39,6 +39,7 @@ inline std::string type_of(const nlohmann::json& part, const std::string& where)
   return string_of(part, "type", where);
 }
 
+/// The error that names a part's type and those that are known.
 inline FileError unknown_type(const std::string& where, const std::string& type, const std::string& known) {
   return FileError(fmt::format("{}: {} is not known; known are {}", where, type, known));
 }

@@ -17,6 +17,7 @@ enum class PieceKind { normal = 1, unknown = 2, control = 3, user_defined = 4, u
 
 /// What a file of this kind holds.
 struct SentencePieceModel {
+  /// A piece of text and what it is.
   struct Piece {
     std::string text;  ///< with plain spaces; a byte's is "<0x0A>"
     float score = 0;   ///< the higher, the earlier it is merged

@@ -10,8 +10,9 @@
 
 namespace rungs {
 
-/// The pattern that GPT-2 cuts texts with, and the one of Llama 3. Every character is in a piece.
+/// The pattern that GPT-2 cuts texts with. Every character is in a piece.
 extern const char* const gpt2_pattern;
+/// The one of Llama 3.
 extern const char* const llama3_pattern;
 
 /// A regular expression, compiled once by PCRE2, with Unicode classes.

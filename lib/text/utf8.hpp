@@ -7,12 +7,13 @@
 
 namespace rungs {
 
-/// The first character of a text. What is not UTF-8 gives U+FFFD and the length of the part that is broken.
+/// One character of a text.
 struct Character {
   uint32_t code;
   uint8_t length;  ///< in bytes; 0 at the end of the text
   bool valid;
 };
+/// The first character of a text. What is not UTF-8 gives U+FFFD and the length of the part that is broken.
 Character first_character(std::string_view text);
 
 /// Appends a character.
