@@ -26,23 +26,33 @@ struct CpuOps::Heads {
   int64_t T, S, H, G, D;
 };
 
-// One query, all heads that share a key/value head at a time: their keys and values are read once.
+// One query. Some keys at a time for all heads, since those of all heads lie side by side: so memory is read in order.
+// The heads that share keys and values read them once.
 void CpuOps::attend_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Heads& sizes) {
   const int64_t S = sizes.S, G = sizes.G, D = sizes.D, H = sizes.H;
   const int64_t group = H / G;  // query heads that share keys and values
+  const int64_t at_a_time = 64;
   if (scores_.size() < size_t(H * S)) scores_.resize(size_t(H * S));
   const float scale = 1.0f / std::sqrt(float(D));
   in_parts(G, 1, k.bytes() + v.bytes() > bytes_worth_threads, [&](int64_t first, int64_t last) {
-    for (int64_t g = first; g < last; ++g) {
-      Eigen::Map<Matrix> scores(scores_.data() + g * group * S, group, S);
-      dots_with_rows(scores.data(), {q.data() + g * group * D, group, D}, {k.data() + g * D, S, G * D}, D);
-      scores *= scale;
-      for (int64_t h = 0; h < group; ++h) {
-        Eigen::Map<Matrix> row(scores.data() + h * S, 1, S);
-        softmax_of_visible(row, S);
+    for (int64_t s = 0; s < S; s += at_a_time)
+      for (int64_t g = first; g < last; ++g) {
+        const int64_t n = std::min(at_a_time, S - s);
+        dots_with_rows({scores_.data() + g * group * S + s, group, S}, {q.data() + g * group * D, group, D},
+                       {k.data() + (s * G + g) * D, n, G * D}, D);
       }
-      sums_of_rows(out.data() + g * group * D, D, group, scores.data(), {v.data() + g * D, S, G * D}, D);
+    for (int64_t h = first * group; h < last * group; ++h) {
+      Eigen::Map<Matrix> row(scores_.data() + h * S, 1, S);
+      row *= scale;
+      softmax_of_visible(row, S);
     }
+    std::fill(out.data() + first * group * D, out.data() + last * group * D, 0.0f);
+    for (int64_t s = 0; s < S; s += at_a_time)
+      for (int64_t g = first; g < last; ++g) {
+        const int64_t n = std::min(at_a_time, S - s);
+        add_sums_of_rows({out.data() + g * group * D, group, D}, {scores_.data() + g * group * S + s, group, S},
+                         {v.data() + (s * G + g) * D, n, G * D}, D);
+      }
   });
 }
 

@@ -169,18 +169,17 @@ static HWY_INLINE void add_rows(float* out, const float* weight, const float* v_
     out[i] += weight[0] * v_0[i] + weight[1] * v_1[i] + weight[2] * v_2[i] + weight[3] * v_3[i];
 }
 
-static void sums(float* out, int64_t out_stride, int64_t N, const float* weights, const float* v, int64_t S,
-                 int64_t v_stride, int64_t D) {
-  for (int64_t n = 0; n < N; ++n) std::fill_n(out + n * out_stride, D, 0.0f);
-  for (int64_t s = 0; s < S; s += 4) {
-    const int64_t left = S - s;
-    const float* v_0 = v + s * v_stride;
-    const float *v_1 = left > 1 ? v_0 + v_stride : v_0, *v_2 = left > 2 ? v_1 + v_stride : v_0,
-                *v_3 = left > 3 ? v_2 + v_stride : v_0;
-    for (int64_t n = 0; n < N; ++n) {
-      const float* w = weights + n * S + s;
+static void add_sums(const StridedRows<float>& out, const StridedRows<const float>& weights,
+                     const StridedRows<const float>& values, int64_t D) {
+  for (int64_t s = 0; s < values.count; s += 4) {
+    const int64_t left = values.count - s;
+    const float* v_0 = values.data + s * values.stride;
+    const float *v_1 = left > 1 ? v_0 + values.stride : v_0, *v_2 = left > 2 ? v_1 + values.stride : v_0,
+                *v_3 = left > 3 ? v_2 + values.stride : v_0;
+    for (int64_t n = 0; n < out.count; ++n) {
+      const float* w = weights.data + n * weights.stride + s;
       const float some[] = {w[0], left > 1 ? w[1] : 0, left > 2 ? w[2] : 0, left > 3 ? w[3] : 0};
-      add_rows(out + n * out_stride, some, v_0, v_1, v_2, v_3, D);
+      add_rows(out.data + n * out.stride, some, v_0, v_1, v_2, v_3, D);
     }
   }
 }
@@ -197,7 +196,7 @@ HWY_EXPORT(dots_f32);
 HWY_EXPORT(dots_bf16);
 HWY_EXPORT(dots_f16);
 HWY_EXPORT(evens_then_odds);
-HWY_EXPORT(sums);
+HWY_EXPORT(add_sums);
 
 /// x in the order that bf16 wants, in memory of this thread that stays for the next product.
 static const float* arranged(const Tensor& x) {
@@ -223,14 +222,15 @@ void product_of_few_rows(Tensor& out, const Tensor& x, const Tensor& weight, int
   }
 }
 
-void dots_with_rows(float* scores, const StridedRows& x, const StridedRows& keys, int64_t D) {
+void dots_with_rows(const StridedRows<float>& scores, const StridedRows<const float>& x,
+                    const StridedRows<const float>& keys, int64_t D) {
   HWY_DYNAMIC_DISPATCH(dots_f32)
-  (scores, keys.count, x.data, x.count, x.stride, keys.data, keys.count, keys.stride, D);
+  (scores.data, scores.stride, x.data, x.count, x.stride, keys.data, keys.count, keys.stride, D);
 }
 
-void sums_of_rows(float* out, int64_t out_stride, int64_t N, const float* weights, const StridedRows& values,
-                  int64_t D) {
-  HWY_DYNAMIC_DISPATCH(sums)(out, out_stride, N, weights, values.data, values.count, values.stride, D);
+void add_sums_of_rows(const StridedRows<float>& out, const StridedRows<const float>& weights,
+                      const StridedRows<const float>& values, int64_t D) {
+  HWY_DYNAMIC_DISPATCH(add_sums)(out, weights, values, D);
 }
 
 }  // namespace rungs

@@ -17,17 +17,18 @@ inline constexpr int64_t few_rows = 12;
 void product_of_few_rows(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last);
 
 /// Rows of floats in memory, each `stride` floats after the one before.
+template <class T>
 struct StridedRows {
-  const float* data;
+  T* data;
   int64_t count, stride;
 };
 
-/// scores[n, s] = x[n] · keys[s].  x: N rows of D; keys: S rows of D; scores: (N, S).
-void dots_with_rows(float* scores, const StridedRows& x, const StridedRows& keys, int64_t D);
+/// scores[n, s] = x[n] · keys[s].  x: N rows of D; keys: S rows of D; scores: N rows of S.
+void dots_with_rows(const StridedRows<float>& scores, const StridedRows<const float>& x,
+                    const StridedRows<const float>& keys, int64_t D);
 
-/// out[n] = Σ over s of weights[n, s] · values[s].  weights: (N, S); values: S rows of D; out: N rows of D, each
-/// `out_stride` floats after the one before.
-void sums_of_rows(float* out, int64_t out_stride, int64_t N, const float* weights, const StridedRows& values,
-                  int64_t D);
+/// out[n] += Σ over s of weights[n, s] · values[s].  out: N rows of D; weights: N rows of S; values: S rows of D.
+void add_sums_of_rows(const StridedRows<float>& out, const StridedRows<const float>& weights,
+                      const StridedRows<const float>& values, int64_t D);
 
 }  // namespace rungs
