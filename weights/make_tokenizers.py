@@ -192,6 +192,40 @@ def json_references(name, t):
                lambda ids: t.decode(ids).encode(), id_lists(t.get_vocab_size()))
 
 
+def tiny(normalizer=None, pre_tokenizer=None, decoder=None, **model):
+    """Characters and a few merges of them, to see one part at work."""
+    characters = sorted(set("abcdefgilmnost XAB-_.12345\u00e9e\u0301\u2581\u00c5\u00ef\n\t"))
+    vocabulary = {token: i for i, token in enumerate(["<unk>"] + characters + ["ab", "bc", "abc", "--", "12", "fi", " a", "\u2581a"])}
+    merges = [("a", "b"), ("b", "c"), ("-", "-"), ("1", "2"), ("f", "i"), (" ", "a"), ("\u2581", "a")]
+    t = Tokenizer(models.BPE(vocabulary, merges, **model))
+    for name, part in (("normalizer", normalizer), ("pre_tokenizer", pre_tokenizer), ("decoder", decoder)):
+        if part:
+            setattr(t, name, part)
+    return t
+
+
+def part_references():
+    """Each part of a tokenizer.json by itself."""
+    texts = ["abc", "a-b--c---", "12 345 a1b22", " ab  abc ", "caf\u00e9 cafe\u0301 \u00c5 \u212b \ufb01 \u2460\u00b2", "ABX \u0130", "xyz abc zzz", "--ab", "ab--", "\t ab\n", "", "--", "a b", "1a12b", "\u2581ab"]
+    n, p, d = normalizers, pre_tokenizers, decoders
+    both = {"pattern": "-", "name": "string"}, {"pattern": Regex("-+|[12]+"), "name": "regex"}
+    parts = {f"split {kind['name']} {behavior} {invert}": tiny(pre_tokenizer=p.Split(kind["pattern"], behavior, invert))
+             for kind in both for behavior in ("removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous") for invert in (False, True)}
+    parts |= {form: tiny(normalizer=getattr(n, form)()) for form in ("NFC", "NFD", "NFKC", "NFKD", "Lowercase")}
+    parts |= {f"strip {left} {right}": tiny(normalizer=n.Strip(left, right)) for left in (False, True) for right in (False, True)}
+    parts |= {f"digits {each}": tiny(pre_tokenizer=p.Digits(each)) for each in (False, True)}
+    parts |= {f"metaspace {scheme} {cuts}": tiny(pre_tokenizer=p.Metaspace(prepend_scheme=scheme, split=cuts), decoder=d.Metaspace(prepend_scheme=scheme))
+              for scheme in ("always", "first", "never") for cuts in (False, True)}
+    parts |= {f"unknown {fused} {whole}": tiny(unk_token="<unk>", fuse_unk=fused, ignore_merges=whole) for fused in (False, True) for whole in (False, True)}
+    parts["replace"] = tiny(normalizer=n.Sequence([n.Replace("ab", "c"), n.Replace(Regex("[12]+"), "-"), n.Prepend("a")]))
+    parts["strip decoder"] = tiny(decoder=d.Sequence([d.Replace("b", "a"), d.Strip("a", 1, 0), d.Fuse(), d.Strip("c", 2, 0)]))
+    rows = []
+    for name, t in parts.items():
+        cases = [{"text": text, "ids": (ids := t.encode(text).ids), "decoded": t.decode(ids)} for text in texts]
+        rows.append(json.dumps({"part": name, "tokenizer": json.loads(t.to_str()), "cases": cases}))
+    (REFERENCES / "parts.json").write_text("[\n" + ",\n".join(rows) + "\n]\n")
+
+
 def save(t, name):
     (OUT / name).mkdir(parents=True, exist_ok=True)
     t.save(str(OUT / name / "tokenizer.json"))
@@ -219,6 +253,7 @@ def main():
 
     write_ranks(OUT / "tiktoken" / "tokenizer.model", byte_level(800, llama3_cut()))
     tiktoken_references("tiktoken", open_tiktoken(OUT / "tiktoken" / "tokenizer.model"))
+    part_references()
     if llama:
         sentencepiece_references("llama2", sentencepiece.SentencePieceProcessor(str(llama / "llama2.tokenizer.model")))
         tiktoken_references("llama3", open_tiktoken(llama / "llama3.tokenizer.model"))

@@ -81,6 +81,37 @@ TEST_CASE("each kind of tokenizer gives the ids and the text of its reference li
     check_against(*load_tokenizer(tokenizers() / name), name);
 }
 
+TEST_CASE("each part of a tokenizer.json does what the library does") {
+  const Folder folder;
+  for (const json& part : reference_of("parts")) {
+    CAPTURE(part["part"].dump());
+    const auto tokenizer = load_tokenizer(write_file(folder / "part.json", part["tokenizer"].dump()));
+    for (const json& c : part["cases"]) {
+      CAPTURE(c["text"].dump());
+      const std::vector<int32_t> ids = c["ids"];
+      CHECK(tokenizer->encode(c["text"].get<std::string>()) == ids);
+      CHECK(tokenizer->decode(ids) == c["decoded"].get<std::string>());
+    }
+  }
+}
+
+TEST_CASE("a character that is a piece only together with others falls back on its bytes") {
+  const Folder folder;
+  const std::string model = read_text(tokenizers() / "sentencepiece/tokenizer.model");
+  const auto whole = load_tokenizer(tokenizers() / "sentencepiece");
+  // The piece "e" gets another name: longer ones that hold an e stay, and the letter alone is a byte.
+  const std::string piece = std::string("\x0A\x01") + "e", other = std::string("\x0A\x01") + "\x7F";
+  std::string changed = model;
+  const size_t at = changed.find(piece);
+  REQUIRE(at != std::string::npos);
+  changed.replace(at, piece.size(), other);
+  const auto without = load_tokenizer(write_file(folder / "tokenizer.model", changed));
+  CHECK(without->encode("there") == whole->encode("there"));
+  CHECK(without->name_of(without->encode("Ze").back()) == "e");
+  CHECK(without->encode("Ze").back() == 3 + 'e');
+  CHECK(without->decode(without->encode("eel e")) == "eel e");
+}
+
 TEST_CASE("the tokenizer of Llama 2 gives the ids of sentencepiece") { check_real("llama2.tokenizer.model", "llama2"); }
 
 TEST_CASE("the tokenizer of Llama 3 gives the ids of tiktoken") { check_real("llama3.tokenizer.model", "llama3"); }
