@@ -16,7 +16,7 @@ namespace rungs {
 ///@{
 inline constexpr int64_t worth_threads = 1 << 20;         ///< elements of a loop
 inline constexpr double product_worth_threads = 1 << 25;  ///< multiplications of a product
-inline constexpr size_t bytes_worth_threads = 1 << 18;    ///< bytes of a weight: 10 microseconds of reading
+inline constexpr size_t bytes_worth_threads = 1 << 20;    ///< bytes of a weight: 30 microseconds of reading
 ///@}
 
 /// work(i) for each i in [0, n), the last ones first. An OpenMP region allocates even where it runs on one thread, so
