@@ -108,7 +108,7 @@ def merges_of(sp):
 def byte_level(size, pre_tokenizer, normalizer=None, **model):
     t = Tokenizer(models.BPE(**model))
     t.pre_tokenizer, t.decoder = pre_tokenizer, decoders.ByteLevel()
-    if normalizer:
+    if normalizer is not None:
         t.normalizer = normalizer
     t.train_from_iterator(training_text(), trainers.BpeTrainer(
         vocab_size=size, show_progress=False, special_tokens=["<bos>", "<eos>", "<pad>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
@@ -199,7 +199,7 @@ def tiny(normalizer=None, pre_tokenizer=None, decoder=None, **model):
     merges = [("a", "b"), ("b", "c"), ("-", "-"), ("1", "2"), ("f", "i"), (" ", "a"), ("\u2581", "a")]
     t = Tokenizer(models.BPE(vocabulary, merges, **model))
     for name, part in (("normalizer", normalizer), ("pre_tokenizer", pre_tokenizer), ("decoder", decoder)):
-        if part:
+        if part is not None:
             setattr(t, name, part)
     return t
 

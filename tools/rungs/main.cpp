@@ -138,8 +138,8 @@ void add_use(CommandLine& line) {
       ->type_name("DIR");
 
   TokenizeCommand& t = line.tokenize;
-  CLI::App* tokenize = add_command(line, line.app, "Use", "tokenize", "show the tokens of a text",
-                                   [&t] { return tokenize_text(t); });
+  CLI::App* tokenize =
+      add_command(line, line.app, "Use", "tokenize", "show the tokens of a text", [&t] { return tokenize_text(t); });
   tokenize->add_option("--tokenizer", t.tokenizer, "tokenizer.json, tokenizer.model, ..., or a model's directory")
       ->required()
       ->type_name("PATH");
