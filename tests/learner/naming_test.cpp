@@ -46,9 +46,7 @@ TEST_CASE("lesson 03 in other words") {
          {"KnownSample", "variance_over_n_minus_1"},
          {"KnownEpsilonOutside", "epsilon_outside_the_root"},
          {"KnownBiasForgotten", "no_bias"},
-         // A row that is divided by a tiny variance shows the last bit of its mean: computed in double, it is no
-         // longer the listed answer. No name is better than a guess.
-         {"KnownByVariance"},
+         {"KnownByVariance", "divided_by_the_variance"},
          {"KnownOnePlus", "one_plus_weight"},
          {"FreeDistance"},
          {"FreeWeightSwapped"},
