@@ -26,34 +26,70 @@ struct CpuOps::Heads {
   int64_t T, S, H, G, D;
 };
 
-// One query. Some keys at a time for all heads, since those of all heads lie side by side: so memory is read in order.
-// The heads that share keys and values read them once.
+// Keys of one query that are read at a time.
+static constexpr int64_t keys_at_a_time = 128;
+
+static int64_t chunks_of(int64_t S) { return (S + keys_at_a_time - 1) / keys_at_a_time; }
+
+/// Of each chunk of keys and each head: its part of the result (D), largest score, sum of weights, weights.
+static int64_t room_of_chunk(int64_t D) { return D + 2 + keys_at_a_time; }
+
+// Room for one query of the fullest cache, so that no token on the way there allocates.
+void CpuOps::attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
+                       LayerCache* cache) {
+  const int64_t H = q.shape().rank() == 3 ? q.dim(1) : 1;
+  if (cache) need_scores(chunks_of(cache->k.dim(1)) * H * room_of_chunk(q.cols()));
+  Ops::attention(out, q, k, v, rows, cache);
+}
+
+void CpuOps::need_scores(int64_t floats) {
+  if (int64_t(scores_.size()) < floats) scores_.resize(size_t(floats));
+}
+
+// One query: keys and values are read once, in the order in which they lie in memory, some at a time for all heads.
+// Each such chunk has a softmax of its own, with its largest score, its sum and its part of the result; in the end they
+// are put together as if there had been one. (Milakov, Gimelshein 2018, "Online normalizer calculation for softmax".)
+// The chunks are the same on every number of threads, so the result is.
 void CpuOps::attend_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Heads& sizes) {
   const int64_t S = sizes.S, G = sizes.G, D = sizes.D, H = sizes.H;
   const int64_t group = H / G;  // query heads that share keys and values
-  const int64_t at_a_time = 64;
-  if (scores_.size() < size_t(H * S)) scores_.resize(size_t(H * S));
+  const int64_t chunks = chunks_of(S), room = room_of_chunk(D);
+  need_scores(chunks * H * room);
   const float scale = 1.0f / std::sqrt(float(D));
-  in_parts(G, 1, k.bytes() + v.bytes() > bytes_worth_threads, [&](int64_t first, int64_t last) {
-    for (int64_t s = 0; s < S; s += at_a_time)
-      for (int64_t g = first; g < last; ++g) {
-        const int64_t n = std::min(at_a_time, S - s);
-        dots_with_rows({scores_.data() + g * group * S + s, group, S}, {q.data() + g * group * D, group, D},
+  const auto part = [&](int64_t chunk, int64_t h) { return scores_.data() + (chunk * H + h) * room; };
+
+  in_parts(chunks, 1, k.bytes() + v.bytes() > bytes_worth_threads, [&](int64_t first, int64_t last) {
+    for (int64_t chunk = first; chunk < last; ++chunk)
+      for (int64_t g = 0; g < G; ++g) {
+        const int64_t s = chunk * keys_at_a_time, n = std::min(keys_at_a_time, S - s);
+        float *mine = part(chunk, g * group), *weights = mine + D + 2;
+        dots_with_rows({weights, group, room}, {q.data() + g * group * D, group, D},
                        {k.data() + (s * G + g) * D, n, G * D}, D);
-      }
-    for (int64_t h = first * group; h < last * group; ++h) {
-      Eigen::Map<Matrix> row(scores_.data() + h * S, 1, S);
-      row *= scale;
-      softmax_of_visible(row, S);
-    }
-    std::fill(out.data() + first * group * D, out.data() + last * group * D, 0.0f);
-    for (int64_t s = 0; s < S; s += at_a_time)
-      for (int64_t g = first; g < last; ++g) {
-        const int64_t n = std::min(at_a_time, S - s);
-        add_sums_of_rows({out.data() + g * group * D, group, D}, {scores_.data() + g * group * S + s, group, S},
-                         {v.data() + (s * G + g) * D, n, G * D}, D);
+        for (int64_t h = 0; h < group; ++h) {
+          Eigen::Map<Eigen::ArrayXf> row(weights + h * room, n);
+          float *largest = mine + h * room + D, *sum = largest + 1;
+          row *= scale;
+          *largest = row.maxCoeff();
+          row = (row - *largest).exp();
+          *sum = row.sum();
+          std::fill_n(mine + h * room, D, 0.0f);
+        }
+        add_sums_of_rows({mine, group, room}, {weights, group, room}, {v.data() + (s * G + g) * D, n, G * D}, D);
       }
   });
+
+  for (int64_t h = 0; h < H; ++h) {
+    float largest = part(0, h)[D], sum = 0;
+    for (int64_t chunk = 1; chunk < chunks; ++chunk) largest = std::max(largest, part(chunk, h)[D]);
+    Eigen::Map<RowVector> result(out.data() + h * D, D);
+    result.setZero();
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+      const float weight = std::exp(part(chunk, h)[D] - largest);
+      result += weight * Eigen::Map<const RowVector>(part(chunk, h), D);
+      sum += weight * part(chunk, h)[D + 1];
+    }
+    result /= sum;
+  }
 }
 
 /// Every G-th row of D: one head of (S, G, D).
@@ -66,8 +102,7 @@ void CpuOps::attend_many(Tensor& out, const Tensor& q, const Tensor& k, const Te
   constexpr int64_t enough = 1 << 15;  // floats, 128 KiB
   const int64_t at_a_time = std::clamp<int64_t>(enough / S, 1, T), scratch = std::max(enough, S);
   const bool threads = double(T) * double(S) * double(H * D) > product_worth_threads;
-  const size_t wanted = size_t(scratch) * size_t(threads ? omp_get_max_threads() : 1);
-  if (scores_.size() < wanted) scores_.resize(wanted);
+  need_scores(scratch * (threads ? omp_get_max_threads() : 1));
   const float scale = 1.0f / std::sqrt(float(D));
   Eigen::setNbThreads(1);
 

@@ -25,16 +25,19 @@ class CpuOps : public Ops {
   void add(Tensor& x, const Tensor& y) override;
   void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override;
 
+  void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
+                 LayerCache* cache) override;
   void norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
                 const Rotary& rotary, const Rows& rows) override;
   void norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) override;
 
  private:
   struct Heads;
+  void need_scores(int64_t floats);
   void attend_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Heads& sizes);
   void attend_many(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Heads& sizes);
 
-  std::vector<float> scores_;  // one query: (H, S); else for each thread (queries at a time, S)
+  std::vector<float> scores_;  // see attend_one; else for each thread (queries at a time, S)
   Tensor widened_;             // some rows of a weight of 16 bits, as f32; see linear
 };
 
