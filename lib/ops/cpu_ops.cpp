@@ -1,6 +1,7 @@
 #include "ops/cpu_ops.hpp"
 
 #include <fmt/format.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <bit>
@@ -99,5 +100,7 @@ void CpuOps::add(Tensor& x, const Tensor& y) {
   require(x.shape() == y.shape(), "add(x, y)", x, y);
   matrix(x) += matrix(y);
 }
+
+void use_threads(int n) { omp_set_num_threads(n); }
 
 }  // namespace rungs

@@ -41,4 +41,8 @@ class CpuOps : public Ops {
   Tensor widened_;             // some rows of a weight of 16 bits, as f32; see linear
 };
 
+/// From now on every operation of this thread's CpuOps takes up to n threads; otherwise as many as there are
+/// processors, or as OMP_NUM_THREADS says.
+void use_threads(int n);
+
 }  // namespace rungs

@@ -6,6 +6,7 @@
 
 #include "commands.hpp"
 #include "engine.hpp"
+#include "ops/cpu_ops.hpp"
 #include "suggest.hpp"
 #include "tensor/error.hpp"
 
@@ -71,6 +72,11 @@ void add_learning(CommandLine& line) {
   grade->add_flag("--json", line.grade.json, "for scripts");
 }
 
+void add_threads(CLI::App* command) {
+  command->add_option_function<int>("--threads", use_threads, "to compute with; otherwise one for each processor")
+      ->check(CLI::Range(1, 1024));
+}
+
 void add_use(CommandLine& line) {
   GenerateCommand& g = line.generate;
   CLI::App* generate = add_command(line, line.app, "Use", "generate", "continue texts", [&line, &g] {
@@ -108,6 +114,7 @@ void add_use(CommandLine& line) {
       ->capture_default_str();
   generate->add_option("--context", g.options.context, "most tokens of a text, prompt included; 0: as the model allows")
       ->capture_default_str();
+  add_threads(generate);
   generate->add_flag_callback(
       "--no-cache", [&g] { g.options.cache = false; }, "feed the whole text again at every step");
   generate->add_flag("--mine", g.mine, "run on your own code, of the lessons that you passed");
@@ -134,6 +141,7 @@ void add_use(CommandLine& line) {
       ->add_flag_callback(
           "--no-cache", [&l] { l.cache = false; }, "feed all tokens at once, without a cache")
       ->excludes(chunk);
+  add_threads(logits);
   logits->add_option("--taps", l.taps, "write every intermediate tensor as DIR/NAME.npy, (T, ...) or (B, T, ...)")
       ->type_name("DIR");
 
@@ -184,6 +192,7 @@ void add_measuring(CommandLine& line) {
   CLI::App* cache = add_command(line, *bench, "Subcommands", "cache", "generation with and without the KV cache",
                                 [&c] { return bench_cache(c); });
   cache->add_option("--model", c.model, "directory of the model")->default_str("weights/decoder")->type_name("DIR");
+  add_threads(cache);
   cache->add_option("--lengths", c.lengths, "of the prompts, in tokens")->delimiter(',')->capture_default_str();
   cache->add_option("--tokens", c.tokens, "to generate after each prompt")->capture_default_str();
   cache->add_option("--out", c.out, "the report; the pictures are written beside it")
