@@ -29,9 +29,10 @@ void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
 
   Tensor scores({H, T, S});  // (H, T, S): head h, query t, key s
   for (int64_t h = 0; h < H; ++h) {
+    const int64_t g = kv_head_of(h, H, G);
     Tensor scores_h = scores[h];  // (T, S): the memory of head h
-    // >>> scores_h = q of head h · kᵀ of the head that it reads / √D
-    matmul_transposed(scores_h, one_head(q, h), one_head(k, kv_head_of(h, H, G)));
+    // >>> scores_h = q of head h · kᵀ of head g / √D
+    matmul_transposed(scores_h, one_head(q, h), one_head(k, g));
     for (int64_t i = 0; i < T * S; ++i) scores_h.flat(i) /= std::sqrt(float(D));
     // <<<
   }
@@ -47,9 +48,10 @@ void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
   tap("weights", weights);
 
   for (int64_t h = 0; h < H; ++h) {
+    const int64_t g = kv_head_of(h, H, G);
     Tensor read({T, D});  // (T, D): what head h reads
-    // >>> read = weights of head h · v of the head that it reads
-    matmul(read, weights[h], one_head(v, kv_head_of(h, H, G)));
+    // >>> read = weights of head h · v of head g
+    matmul(read, weights[h], one_head(v, g));
     // <<<
     for (int64_t t = 0; t < T; ++t)
       for (int64_t d = 0; d < D; ++d) out(t, h, d) = read(t, d);

@@ -53,7 +53,7 @@ TEST_CASE("several prompts on the command line are continued as those of a file,
   CHECK(line.out == file.out);
 }
 
-TEST_CASE("interactive: prompts line by line until an empty one; what is wrong with one does not end the rest") {
+TEST_CASE("interactive: prompts line by line until an empty one, and what is wrong with one does not end the rest") {
   const Files f;
   const auto alone = [&](const char* prompt) {
     return run_rungs(f.greedy + "--max-tokens 6 --prompt '" + prompt + "'").out;

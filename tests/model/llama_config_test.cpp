@@ -72,7 +72,7 @@ TEST_CASE("a config of the first LLaMA is read, and what it does not say is as i
   CHECK(c.eos == std::vector<int32_t>{2});
 }
 
-TEST_CASE("heads, their width and tied embeddings are read where a config has them; null is as absent") {
+TEST_CASE("heads, their width and tied embeddings are read where a config has them, and null is as absent") {
   const Files files;
   const Config c = files.load(
       oldest(), {{"num_key_value_heads", 2}, {"head_dim", 10}, {"tie_word_embeddings", true}, {"rope_theta", 5e5}});

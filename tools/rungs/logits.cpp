@@ -82,8 +82,8 @@ void save(const std::filesystem::path& path, const Tensor& tensor, bool batched)
 int write_logits(const LogitsCommand& command) {
   if (command.chunk < 0) throw UsageError(fmt::format("chunk: wanted at least 1 token, found {}", command.chunk));
   if (command.chunk > 0 && !command.cache) throw UsageError("chunk: without the cache all tokens are fed at once");
-  const Config config = load_config(command.model);
   if (command.tokens.empty() && command.text.empty()) throw UsageError("--tokens or --text is required");
+  const Config config = load_config(command.model);
   const Tokens tokens = command.text.empty() ? load_tokens(command.tokens, config) : encode(command, config);
   const int64_t B = tokens.ids.dim(0), T = tokens.ids.dim(1), V = config.vocabulary;
   const int64_t chunk = command.chunk ? std::min(command.chunk, T) : T;
