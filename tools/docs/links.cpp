@@ -46,7 +46,7 @@ class Site {
     const auto anchors = anchors_.find(file);
     if (hash == url.npos || hash + 1 == url.size() || anchors == anchors_.end()) return;
     const std::string anchor = url.substr(hash + 1);
-    if (anchor == file.stem()) return;  // Doxygen's name for the page itself
+    if (anchor == file.stem()) return;       // Doxygen's name for the page itself
     if (anchor == "nested-classes") return;  // Doxygen's link to nested classes, there even where all are private
     if (!anchors->second.count(anchor)) problem(from, "links to " + url + ": there is no such place");
   }
