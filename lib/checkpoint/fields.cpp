@@ -81,7 +81,7 @@ Fields Fields::inner(const char* name) const { return {at(name), file_, prefix_ 
 
 json read_json_object(const std::filesystem::path& path) {
   json object = parse_json(read_text(path), path.string());
-  Fields(object, path.string());
+  const Fields checked(object, path.string());
   return object;
 }
 

@@ -17,7 +17,7 @@ static std::map<std::string, std::vector<std::string>> read_index(const fs::path
   const std::string file = path.string();
   const json index = read_json_object(path);
   const json& map = Fields(index, file).at("weight_map");
-  Fields(map, file, "weight_map.");
+  const Fields checked(map, file, "weight_map.");
   std::map<std::string, std::vector<std::string>> shards;
   for (const auto& [name, shard] : map.items()) {
     // A name and no path: an index must not reach for files elsewhere.

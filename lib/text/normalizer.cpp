@@ -106,7 +106,7 @@ Normalizer read_normalizer(const json& description, const std::string& where) {
     };
   }
   if (type == "Prepend")
-    return [prefix = string_of(description, "prepend", where)](std::string text) {
+    return [prefix = string_of(description, "prepend", where)](const std::string& text) {
       return text.empty() ? text : prefix + text;
     };
   if (type == "Replace")

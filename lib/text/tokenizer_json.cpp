@@ -60,7 +60,7 @@ void TokenizerJson::read_vocabulary(const json& model, const std::string& where)
   if (const json dropout = model.value("dropout", json()); !dropout.is_null() && dropout != 0)
     throw FileError(where + ": dropout: wanted none, found " + brief(dropout));
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"})
-    if (const json value = model.value(key, json()); !value.is_null() && value != "")
+    if (const json value = model.value(key, json()); !value.is_null() && value != json(""))
       throw FileError(fmt::format("{}: {}: wanted none, found {}", where, key, brief(value)));
   byte_fallback_ = flag_of(model, "byte_fallback", false, where);
   ignore_merges_ = flag_of(model, "ignore_merges", false, where);

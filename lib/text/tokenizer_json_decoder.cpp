@@ -9,7 +9,7 @@ namespace rungs {
 
 using nlohmann::json;
 
-static std::string byte_or_same(std::string token) {
+static std::string byte_or_same(const std::string& token) {
   unsigned byte = 0;
   int length = 0;
   const bool is_byte = token.size() == 6 && std::sscanf(token.c_str(), "<0x%2X>%n", &byte, &length) == 1 && length == 6;

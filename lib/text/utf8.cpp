@@ -91,13 +91,13 @@ std::string Utf8Stream::add(std::string_view bytes) {
     const Lead lead = lead_of(uint8_t(tail[0]));
     if (lead.length > back && good_bytes(tail, lead) == back) whole -= back;
   }
-  const std::string text = valid_utf8(std::string_view(waiting_).substr(0, whole));
+  std::string text = valid_utf8(std::string_view(waiting_).substr(0, whole));
   waiting_.erase(0, whole);
   return text;
 }
 
 std::string Utf8Stream::flush() {
-  const std::string text = valid_utf8(waiting_);
+  std::string text = valid_utf8(waiting_);
   waiting_.clear();
   return text;
 }
