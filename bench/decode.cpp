@@ -37,11 +37,6 @@ double bytes_a_token(const LlamaCheckpoint& model, double past) {
   return bytes + past * double(c.layers * c.kv_heads * c.head_width) * 2 * sizeof(float);
 }
 
-double median(std::vector<double> list) {
-  std::nth_element(list.begin(), list.begin() + int64_t(list.size() / 2), list.end());
-  return list[list.size() / 2];
-}
-
 struct Result {
   double tokens_per_second = 0, share = 0, gigabytes_per_second = 0;
   int kept = 0, tried = 0;

@@ -19,11 +19,6 @@ namespace {
 constexpr int64_t context = 4096, at_once = 512, repeated = 4;
 constexpr int rounds = 25;
 
-double median(std::vector<double> list) {
-  std::nth_element(list.begin(), list.begin() + int64_t(list.size() / 2), list.end());
-  return list[list.size() / 2];
-}
-
 }  // namespace
 
 int main() try {

@@ -31,11 +31,6 @@ double seconds_of(const std::function<void()>& work) {
   return now() - start;
 }
 
-double median(std::vector<double> list) {
-  std::nth_element(list.begin(), list.begin() + int64_t(list.size() / 2), list.end());
-  return list[list.size() / 2];
-}
-
 }  // namespace
 
 int main() try {

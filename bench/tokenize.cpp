@@ -45,8 +45,7 @@ double seconds_of(const std::function<void()>& work, int runs) {
     work();
     seconds.push_back(double(std::clock() - start) / CLOCKS_PER_SEC);
   }
-  std::sort(seconds.begin(), seconds.end());
-  return seconds[seconds.size() / 2];
+  return median(seconds);
 }
 
 }  // namespace

@@ -9,9 +9,9 @@ namespace rungs {
 
 namespace {
 
-constexpr uint32_t magic = 0x616b3432;   // "ak42"
+constexpr uint32_t magic = 0x616b3432;           // "ak42"
 constexpr size_t legacy_header = size_t(7) * 4;  // version 0
-constexpr size_t header_size = 256;      // versions 1 and 2; the rest of it is zero
+constexpr size_t header_size = 256;              // versions 1 and 2; the rest of it is zero
 
 /// One stretch of the file: a tensor, or the same one of every layer.
 struct Part {

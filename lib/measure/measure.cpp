@@ -12,6 +12,12 @@ namespace rungs {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
+double median(std::vector<double> list) {
+  const auto middle = list.begin() + int64_t(list.size() / 2);
+  std::nth_element(list.begin(), middle, list.end());
+  return *middle;
+}
+
 Timing measure(const std::function<void()>& work, double seconds) {
   std::vector<double> runs;
   double total = 0;
@@ -21,9 +27,7 @@ Timing measure(const std::function<void()>& work, double seconds) {
     runs.push_back(now() - start);
     total += runs.back();
   }
-  const auto middle = runs.begin() + int64_t(runs.size() / 2);
-  std::nth_element(runs.begin(), middle, runs.end());
-  return {*middle, int(runs.size())};
+  return {median(runs), int(runs.size())};
 }
 
 std::string machine() {

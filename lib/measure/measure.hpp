@@ -3,11 +3,15 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace rungs {
 
 /// Seconds on a clock that only goes forward.
 double now();
+
+/// The middle one of some numbers, at least one; of an even count the upper of the two in the middle.
+double median(std::vector<double> list);
 
 /// How long something took.
 struct Timing {
