@@ -1,0 +1,48 @@
+/// Attention on the device, a rung a file. Each rung gives, for every query t and head h,
+/// out = Σ softmax(q · k / √D) · v over the keys that t may see: query t stands at S - T + t and sees keys 0 to there.
+/// Query head h reads key/value head h / (H / G).  Vaswani and others 2017, "Attention Is All You Need", equation 1;
+/// Ainslie and others 2023, "GQA".
+///
+/// All pointers are on the device; G divides H, 1 <= T <= S, 1 <= D <= 256. Where D is a multiple of 4, every pointer
+/// is aligned to 16 bytes. A launcher does not wait for its kernels. `out` may not overlap an input. With T queries of
+/// one sequence whose cache row 0 is at k and v, S = start + T reads the past and the run itself.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+namespace rungs {
+
+/// Rung 1, naive: three kernels with all scores in memory between them.
+/// out, q: (T, H, D); k, v: (S, G, D); scores: (H, T, S), scratch. \throws CudaError, as all rungs
+void attention_01(float* out, const float* q, const float* k, const float* v, float* scores, int T, int S, int H, int G,
+                  int D, cudaStream_t stream);
+
+/// Rung 2, online softmax: a warp per query and head, one pass over the keys, nothing in memory between.
+/// out, q: (T, H, D); k, v: (S, G, D).  Milakov, Gimelshein 2018, "Online normalizer calculation for softmax".
+void attention_02(float* out, const float* q, const float* k, const float* v, int T, int S, int H, int G, int D,
+                  cudaStream_t stream);
+
+/// Rung 3, tiles: a block per tile of queries and head, tiles of keys and values in shared memory, sums in registers.
+/// out, q: (T, H, D); k, v: (S, G, D).  Dao and others 2022, "FlashAttention", algorithm 1.
+void attention_03(float* out, const float* q, const float* k, const float* v, int T, int S, int H, int G, int D,
+                  cudaStream_t stream);
+
+/// Rung 4, split keys: the rung for decoding, where there are few queries and many keys. Blocks share out the keys of a
+/// row and one more kernel combines what they found; the query heads of a key/value head share each read of it. The
+/// launch depends on N, G and the capacity alone, not on positions, so that a CUDA graph of it can be replayed.
+/// out, q: (N, H, D); k, v: (B, capacity, G, D); sequence, position: (N), row n sees keys 0 to position[n] of
+/// sequence[n], position[n] < capacity; workspace: attention_04_workspace(...) floats.
+/// Dao and others 2023, "Flash-Decoding for long-context inference".
+void attention_04(float* out, const float* q, const float* k, const float* v, const int* sequence, const int* position,
+                  float* workspace, int N, int capacity, int H, int G, int D, cudaStream_t stream);
+/// How many floats attention_04 wants as workspace; it never grows when N shrinks.
+size_t attention_04_workspace(int N, int capacity, int H, int G, int D);
+
+/// Rung 5, tensor cores: rung 3 with mma.sync, every f32 as the sum of two bf16 parts, so that the error stays near
+/// that of f32. The rung for prefill. out, q: (T, H, D); k, v: (S, G, D).
+void attention_05(float* out, const float* q, const float* k, const float* v, int T, int S, int H, int G, int D,
+                  cudaStream_t stream);
+
+}  // namespace rungs
