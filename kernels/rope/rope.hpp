@@ -1,0 +1,37 @@
+/// Rotary positions, and how keys and values get into the cache.
+#pragma once
+
+#include <cuda_runtime.h>
+
+namespace rungs {
+
+/// The angles of each position: cos, sin: (context, D/2).
+struct RotaryTables {
+  const float *cos, *sin;  ///< device pointers
+};
+
+/// One layer's cache: k, v: (B, capacity, G, D). Row n of a call goes to [sequence[n], position[n]].
+struct CacheRows {
+  float *k, *v;                    ///< device pointers
+  const int *sequence, *position;  ///< (N), on the device: in [0, B) and [0, capacity)
+  int capacity;
+};
+
+/// Turns each pair (x[i], x[i + D/2]) of each head by the angle of its row's position, in place. x: (N, H, D), D even;
+/// position: (N), each in [0, context). Su and others 2021, "RoFormer", equation 34, the pairs as halves of the head.
+void rope_01(float* x, const RotaryTables& rotary, const int* position, int N, int H, int D, cudaStream_t stream);
+
+/// Turns q, turns k on its way into the cache, and copies v into it, in one launch; k itself stays as it was.
+/// q: (N, H, D), in place; k, v: (N, G, D).
+void rope_02_append(float* q, const CacheRows& cache, const float* k, const float* v, const RotaryTables& rotary, int N,
+                    int H, int G, int D, cudaStream_t stream);
+
+/// The same from one product: q (N, H, D) = the turned first part of each row of qkv (N, (H + 2G) · D), which holds the
+/// heads of q, then of k, then of v.
+void rope_02_append_qkv(float* q, const CacheRows& cache, const float* qkv, const RotaryTables& rotary, int N, int H,
+                        int G, int D, cudaStream_t stream);
+
+/// Copies k and v (N, G, D) into the cache without turning anything.
+void append_01(const CacheRows& cache, const float* k, const float* v, int N, int G, int D, cudaStream_t stream);
+
+}  // namespace rungs
