@@ -32,19 +32,31 @@ std::vector<SharedArray> shared_arrays();
 std::string function_name(uintptr_t address);
 bool in_static_object(uintptr_t address);          ///< __constant__ and __device__ variables, literals
 [[noreturn]] void fail(const std::string& fault);  ///< ends the launch with a CudaError that also says where()
+/// The same for a fault that another thread of the block made, which is seen only now: where() of that thread.
+[[noreturn]] void fail_in_thread(int thread, const std::string& fault);
 ///@}
 
 /// \name What the checked build is told: check.cpp; the plain build has none of these
+/// The checker keeps one account without locks: in a checked build blocks run one after the other and static __shared__
+/// arrays are plain statics. All but the first three hold for the running thread, thread_index().
 ///@{
+void checked_allocation(uintptr_t begin, size_t bytes);  ///< the engine leaves 4096 bytes or more to other memory
+void checked_free(uintptr_t begin);                      ///< before the memory is given back
+void checked_host_write(uintptr_t begin, size_t bytes);  ///< cudaMemcpy to the device or on it, cudaMemset
 void checked_launch_begins(const std::string& kernel);
 void checked_block_begins(unsigned char* dynamic_shared, size_t bytes);
-void checked_block_ends();  ///< may call fail
+void checked_block_ends();  ///< all threads have returned; may call fail
 void checked_barrier();  ///< all threads of the block have arrived, none has left: held reads are judged; may call fail
-void checked_warp_barrier(int any_thread_of_the_warp, unsigned mask);  ///< __syncwarp and every warp operation
-void checked_allocation(uintptr_t begin, size_t bytes);
-void checked_free(uintptr_t begin);
+/// __syncwarp alone. Shuffles, votes and matrix operations wait for their lanes, but CUDA promises no order of memory
+/// for them, so they are not told.
+void checked_warp_barrier(int any_thread_of_the_warp, unsigned mask);
 void checked_access(uintptr_t address, unsigned bytes, bool write, void* program_counter);
 void checked_atomic(uintptr_t address, unsigned bytes, void* program_counter);
+/// cp.async: where it is called, and when the calling thread has waited for it. In between nobody may touch the
+/// destination. `bytes_read` of the source, then zeros.
+void checked_copy_begins(uintptr_t destination, uintptr_t source, unsigned bytes, unsigned bytes_read,
+                         void* program_counter);
+void checked_copy_ends(uintptr_t destination, unsigned bytes);
 ///@}
 
 }  // namespace rungs::host
