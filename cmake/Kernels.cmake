@@ -1,0 +1,20 @@
+# CUDA files for the host: g++ compiles them as C++, and kernels/host runs them.
+
+# kernel_sources(FILES...): these .cu files are C++ in the folder that calls this.
+function(kernel_sources)
+  set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX)
+endfunction()
+
+# kernel_target_options(TARGET PLAIN|CHECKED): how a target that holds .cu files is compiled, and the engine that runs
+# them. CHECKED: the compiler calls a hook at every access; the checker supplies the hooks, so no sanitizer is linked.
+# What RUNGS_SANITIZE adds goes away there: the compiler cannot have both.
+function(kernel_target_options target mode)
+  target_compile_options(${target} PRIVATE -fno-strict-aliasing -Wno-unknown-pragmas -Wno-attributes)
+  if(mode STREQUAL "CHECKED")
+    target_compile_options(${target} PRIVATE -O1 -g -fno-tree-sra
+      -fno-sanitize=all -fsanitize=thread,alignment,bounds -fsanitize-recover=all -Wno-tsan)
+    target_link_libraries(${target} PUBLIC cuda_on_cpu_checked)
+  else()
+    target_link_libraries(${target} PUBLIC cuda_on_cpu)
+  endif()
+endfunction()
