@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "model/footprint.hpp"
 #include "tensor/tap.hpp"
 
 namespace rungs {
@@ -71,17 +72,34 @@ static DecoderScratch plan_scratch(Ops& ops, const Config& c, int64_t n) {
           room(c.head_width), room(c.head_width), room(c.head_width), room(c.inner_width), room(c.width)};
 }
 
-Decoder::Decoder(Ops& ops, const std::filesystem::path& directory, int64_t max_rows)
+/// Every weight, as Ops::settle wants it.
+static std::vector<Tensor*> all_weights(DecoderWeights& w) {
+  std::vector<Tensor*> all = {&w.token_embedding, &w.position_embedding};
+  const auto both = [&](auto& part) { all.insert(all.end(), {&part.weight, &part.bias}); };
+  for (LayerWeights& layer : w.layers) {
+    both(layer.attention_norm), both(layer.ffn_norm), both(layer.up), both(layer.down);
+    both(layer.attention.q), both(layer.attention.k), both(layer.attention.v), both(layer.attention.o);
+  }
+  both(w.final_norm), both(w.output);
+  return all;
+}
+
+Decoder::Decoder(Ops& ops, const std::filesystem::path& directory, const LoadOptions& options)
     : ops_(ops),
       checkpoint_(directory),
-      max_rows_(max_rows ? max_rows : config().context),
-      scratch_(plan_scratch(ops, config(), max_rows_)),
+      max_rows_(options.max_rows ? options.max_rows : config().context),
       rows_(ops, max_rows_) {
   if (config().heads > 1 || config().rotary || config().rms_norm || config().gated)
     throw UsageError(
         fmt::format("{}: this is a model of the lessons 9 to 13, on the way to LLaMA: their code runs it, "
                     "the engine runs the decoder of lesson 8 and LLaMA",
                     directory.string()));
+  const std::vector<Tensor*> weights = all_weights(checkpoint_.weights);
+  int64_t bytes = 0;
+  for (const Tensor* weight : weights) bytes += int64_t(weight->bytes());
+  check_memory(ops, config(), bytes, options);
+  for (Tensor* weight : weights) ops.settle({weight});
+  scratch_ = plan_scratch(ops, config(), max_rows_);
 }
 
 static DecoderWeights decoder_weights(const SafeTensors& file, const Config& c) {

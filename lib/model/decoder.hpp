@@ -29,7 +29,7 @@ struct DecoderScratch {
 /// The decoder with its weights and its scratch memory, on the device of the ops that it was given.
 class Decoder final : public Model {
  public:
-  Decoder(Ops& ops, const std::filesystem::path& directory, int64_t max_rows);
+  Decoder(Ops& ops, const std::filesystem::path& directory, const LoadOptions& options = {});
 
   const Config& config() const override { return checkpoint_.config; }
   Ops& ops() override { return ops_; }

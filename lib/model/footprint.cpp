@@ -1,5 +1,9 @@
 #include "model/footprint.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 namespace rungs {
 
 Footprint footprint(const Config& c, int64_t sequences, int64_t context, int64_t rows) {
@@ -14,6 +18,30 @@ Footprint footprint(const Config& c, int64_t sequences, int64_t context, int64_t
   f.scratch = rows * (floats * f32 + ids * i32) + sequences * c.vocabulary * f32;
   f.angles = c.rotary ? context * c.head_width * f32 : 0;
   return f;
+}
+
+static std::string gigabytes(int64_t bytes) { return fmt::format("{:.2f} GB", double(bytes) / 1e9); }
+
+void check_memory(Ops& ops, const Config& config, int64_t weight_bytes, const LoadOptions& options) {
+  const std::optional<int64_t> free = ops.free_memory();
+  if (!free) return;
+  const auto needed = [&](int64_t capacity, int64_t table) {
+    const int64_t rows = std::min(options.max_rows ? options.max_rows : config.context, table);
+    const Footprint f = footprint(config, options.sequences, capacity, rows);
+    return weight_bytes + f.cache + f.scratch + footprint(config, 0, table, 0).angles;
+  };
+  const int64_t all = needed(options.capacity, config.context);
+  if (all <= *free) return;
+  int64_t fits = 0;  // the longest context that does
+  for (int64_t beyond = config.context + 1; beyond - fits > 1;) {
+    const int64_t middle = (fits + beyond) / 2;
+    (needed(middle, middle) <= *free ? fits : beyond) = middle;
+  }
+  const std::string advice =
+      fits > 0 ? fmt::format("a context of {} tokens would fit", fits)
+               : fmt::format("its weights alone take {}, so that no context would fit", gigabytes(weight_bytes));
+  throw Error(fmt::format("{} needs {} of the device's memory, of which {} are free: {}", config.directory.string(),
+                          gigabytes(all), gigabytes(*free), advice));
 }
 
 }  // namespace rungs

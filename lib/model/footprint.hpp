@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/config.hpp"
+#include "model/model.hpp"
 
 namespace rungs {
 
@@ -14,5 +15,9 @@ struct Footprint {
 
 /// Of `sequences` sequences of up to `context` tokens, fed at most `rows` rows a call.
 Footprint footprint(const Config& config, int64_t sequences, int64_t context, int64_t rows);
+
+/// \throws Error when a model with weights of so many bytes, loaded as `options` say, needs more than the free memory
+/// of its device: how much it needs, how much is free, and which context would fit.
+void check_memory(Ops& ops, const Config& config, int64_t weight_bytes, const LoadOptions& options);
 
 }  // namespace rungs

@@ -1,9 +1,6 @@
 #include "model/llama.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-
+#include "model/footprint.hpp"
 #include "tensor/tap.hpp"
 
 namespace rungs {
@@ -12,28 +9,33 @@ namespace rungs {
 static void attention_sublayer(Ops& ops, Tensor& x, const LlamaLayer& w, const LlamaWeights& model, const Rows& rows,
                                LayerCache* cache, LlamaScratch& s) {
   const QkvWeights qkv{w.attention_norm, w.q, w.k, w.v, model.epsilon};
-  ops.norm_qkv(s.normed, s.q, s.k, s.v, x, qkv, model.rotary, rows);  // (N, H, D), (N, G, D), (N, G, D)
-  tap("q", s.q), tap("k", s.k), tap("v", s.v);
-  ops.attention(s.context, s.q, s.k, s.v, rows, cache);  // (N, H, D)
+  ops.self_attention(s.context, {s.normed, s.q, s.k, s.v}, x, qkv, model.rotary, rows, cache);  // (N, H, D)
   tap("context", s.context);
   const Tensor joined = s.context.reshaped({x.dim(0), w.o.dim(1)});  // (N, H·D)
-  ops.linear(s.projected, joined, w.o, {});                          // (N, C)
+  ops.add_linear(x, s.projected, joined, w.o);                       // residual
   tap("attention", s.projected);
-  ops.add(x, s.projected);  // residual
 }
 
 /// x += down(silu(gate(h)) ∘ up(h)), h = rms_norm(x).  x: (N, C), updated in place.
 static void feed_forward_sublayer(Ops& ops, Tensor& x, const LlamaLayer& w, float epsilon, LlamaScratch& s) {
   ops.norm_gated(s.normed, s.hidden, s.up, x, {w.ffn_norm, w.gate, w.up, epsilon});  // (N, F)
   tap("hidden", s.hidden);
-  ops.linear(s.projected, s.hidden, w.down, {});  // (N, C)
-  ops.add(x, s.projected);                        // residual
+  ops.add_linear(x, s.projected, s.hidden, w.down);  // residual
   tap("x", x);
 }
 
 void Llama::forward(Tensor& logits, const Batch& batch, KvCache* cache) {
   const Rows& rows = rows_.fill(ops_, batch, config(), cache);
-  LlamaScratch s = rows_of_scratch(batch.rows());
+  const Call call{logits, rows, cache};
+  if (!cache || !rows.one_each()) return run(call);
+  const StepKey key{this, logits.raw(), cache->layers[0].k.raw(), rows.token.count(), rows.wanted.count()};
+  ops_.replay(key, [this, &call] { run(call); });
+}
+
+// Where rows stand one a sequence, all that a step needs to know of them is in the memory of the device.
+void Llama::run(const Call& call) {
+  const auto& [logits, rows, cache] = call;
+  LlamaScratch s = rows_of_scratch(rows.token.count());
   const LlamaWeights& w = checkpoint_.weights;
 
   ops_.gather(s.x, w.token_embedding, rows.token);  // (N, C)
@@ -66,11 +68,47 @@ static LlamaScratch plan_scratch(Ops& ops, const Config& c, int64_t n) {
           heads(c.kv_heads), heads(c.kv_heads), room(c.inner_width), room(c.inner_width), room(c.width)};
 }
 
+/// Calls visit with the weights that are used together, as Ops::settle wants them.
+template <class Visit>
+static void each_group(LlamaWeights& w, const Visit& visit) {
+  const bool tied = w.output.raw() == w.token_embedding.raw();
+  visit({&w.token_embedding});
+  for (LlamaLayer& layer : w.layers) {
+    visit({&layer.attention_norm});
+    visit({&layer.q, &layer.k, &layer.v});
+    visit({&layer.o});
+    visit({&layer.ffn_norm});
+    visit({&layer.gate, &layer.up});
+    visit({&layer.down});
+  }
+  visit({&w.final_norm});
+  if (tied)
+    w.output = w.token_embedding.view();
+  else
+    visit({&w.output});
+  visit({&w.rotary.cos});
+  visit({&w.rotary.sin});
+}
+
+using Group = std::initializer_list<Tensor*>;
+
+static void settle(Ops& ops, const Config& config, LlamaWeights& w, const LoadOptions& options) {
+  int64_t bytes = 0;
+  each_group(w, [&](Group group) {
+    for (const Tensor* weight : group) bytes += int64_t(weight->bytes());
+  });
+  const int64_t angles = int64_t(w.rotary.cos.bytes() + w.rotary.sin.bytes());
+  check_memory(ops, config, bytes - angles, options);
+  each_group(w, [&](Group group) { ops.settle(group); });
+}
+
 Llama::Llama(Ops& ops, const std::filesystem::path& directory, const LoadOptions& options)
     : ops_(ops),
       checkpoint_(directory, options.context),
       max_rows_(options.max_rows ? options.max_rows : config().context),
-      scratch_(plan_scratch(ops, config(), max_rows_)),
-      rows_(ops, max_rows_) {}
+      rows_(ops, max_rows_) {
+  settle(ops, config(), checkpoint_.weights, options);
+  scratch_ = plan_scratch(ops, config(), max_rows_);
+}
 
 }  // namespace rungs

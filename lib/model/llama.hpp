@@ -64,6 +64,13 @@ class Llama final : public Model {
   void forward(Tensor& logits, const Batch& batch, KvCache* cache) override;
 
  private:
+  /// What one call is about.
+  struct Call {
+    Tensor& logits;
+    const Rows& rows;
+    KvCache* cache;
+  };
+  void run(const Call& call);
   LlamaScratch rows_of_scratch(int64_t n) const;
 
   Ops& ops_;

@@ -30,10 +30,13 @@ class Model {
 struct LoadOptions {
   int64_t max_rows = 0;  ///< the rows of the largest call; 0: the whole context
   int64_t context = 0;   ///< positions that will be used; 0: as many as the model knows
+  /// Sequences that will be cached, each of up to `capacity` tokens: a device with too little memory for them is found
+  /// out before anything is loaded.
+  int64_t sequences = 0, capacity = 0;
 };
 
 /// The model in a directory: a decoder of part I or a LLaMA, as its config.json says; or in a .bin file of llama2.c.
-/// \throws FileError; UsageError for a context that the model does not have.
+/// \throws FileError; UsageError for a context that the model does not have; Error for a device with too little memory.
 std::unique_ptr<Model> load_model(Ops& ops, const std::filesystem::path& directory_or_bin,
                                   const LoadOptions& options = {});
 

@@ -51,21 +51,23 @@ static void find_runs(std::vector<Run>& runs, const Batch& batch) {
 }
 
 RowsOnDevice::RowsOnDevice(Ops& ops, int64_t max_rows)
-    : token_(ops.allocate({max_rows}, DType::i32)),
-      sequence_(ops.allocate({max_rows}, DType::i32)),
-      position_(ops.allocate({max_rows}, DType::i32)),
-      wanted_(ops.allocate({max_rows}, DType::i32)) {}
+    : max_rows_(max_rows), device_(ops.allocate({4 * max_rows}, DType::i32)) {
+  host_.reserve(size_t(4 * max_rows));
+}
 
 const Rows& RowsOnDevice::fill(Ops& ops, const Batch& batch, const Config& config, const KvCache* cache) {
-  check(batch, config, cache, token_.count());
-  const auto upload = [&](Tensor& part, Tensor& whole, const std::vector<int32_t>& host) {
-    part = whole.view_rows(0, int64_t(host.size()));
-    ops.upload(part, host.data());
+  check(batch, config, cache, max_rows_);
+  host_.clear();
+  const auto put = [&](Tensor& part, const std::vector<int32_t>& list) {
+    part = device_.view_rows(int64_t(host_.size()), int64_t(list.size()));
+    host_.insert(host_.end(), list.begin(), list.end());
   };
-  upload(rows_.token, token_, batch.token);
-  upload(rows_.sequence, sequence_, batch.sequence);
-  upload(rows_.position, position_, batch.position);
-  upload(rows_.wanted, wanted_, batch.wanted);
+  put(rows_.token, batch.token);
+  put(rows_.sequence, batch.sequence);
+  put(rows_.position, batch.position);
+  put(rows_.wanted, batch.wanted);
+  Tensor used = device_.view_rows(0, int64_t(host_.size()));
+  ops.upload(used, host_.data());
   find_runs(rows_.runs, batch);
   if (!cache)
     for (const Run& run : rows_.runs)

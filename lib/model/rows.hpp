@@ -16,7 +16,9 @@ class RowsOnDevice {
   const Rows& fill(Ops& ops, const Batch& batch, const Config& config, const KvCache* cache);
 
  private:
-  Tensor token_, sequence_, position_, wanted_;  // (max_rows) i32
+  int64_t max_rows_;
+  Tensor device_;              // (4 · max_rows) i32: token, sequence, position, wanted of this call, without gaps
+  std::vector<int32_t> host_;  // the same, so that one copy brings them all
   Rows rows_;
 };
 

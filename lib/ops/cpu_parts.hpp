@@ -1,12 +1,12 @@
-/// What the files of CpuOps share: when threads pay, and the check of shapes.
+/// What the files of CpuOps share: when threads pay.
 #pragma once
 
-#include <fmt/format.h>
 #include <omp.h>
 
-#include <string>
+#include <algorithm>
+#include <cstdint>
 
-#include "tensor/tensor.hpp"
+#include "ops/require.hpp"
 
 namespace rungs {
 
@@ -45,15 +45,6 @@ void in_parts(int64_t n, int64_t grain, bool threads, const Work& work) {
     const int64_t first = grains * t / T * grain, last = std::min(n, grains * (t + 1) / T * grain);
     if (first < last) work(first, last);
   }
-}
-
-/// \throws ShapeError naming the operation and every shape that took part.
-template <class... T>
-void require(bool fits, const char* operation, const T&... tensors) {
-  if (fits) return;
-  std::string shapes;
-  ((shapes += (shapes.empty() ? "" : ", ") + to_string(tensors.shape())), ...);
-  throw ShapeError(fmt::format("{}: these shapes do not fit together: {}", operation, shapes));
 }
 
 }  // namespace rungs

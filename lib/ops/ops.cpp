@@ -1,9 +1,17 @@
 #include "ops/ops.hpp"
 
+#include "tensor/tap.hpp"
+
 namespace rungs {
 
 /// (N, H, D) seen as (N, H·D), the shape that a projection writes.
 static Tensor joined(Tensor& heads) { return heads.reshaped({heads.dim(0), heads.count() / heads.dim(0)}); }
+
+void Ops::settle(std::initializer_list<Tensor*>) {}
+
+void Ops::replay(const StepKey&, const std::function<void()>& step) { step(); }
+
+bool Ops::choose(std::span<int32_t>, const Tensor&, const SampleOptions&, std::span<const double>) { return false; }
 
 void Ops::norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
                    const Rotary& rotary, const Rows& rows) {
@@ -21,6 +29,18 @@ void Ops::norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x
   linear(hidden, normed, w.gate, {});
   linear(up, normed, w.up, {});
   silu_times(hidden, up);
+}
+
+void Ops::self_attention(Tensor& out, const QkvScratch& s, const Tensor& x, const QkvWeights& w, const Rotary& rotary,
+                         const Rows& rows, LayerCache* cache) {
+  norm_qkv(s.normed, s.q, s.k, s.v, x, w, rotary, rows);
+  tap("q", s.q), tap("k", s.k), tap("v", s.v);
+  attention(out, s.q, s.k, s.v, rows, cache);
+}
+
+void Ops::add_linear(Tensor& x, Tensor& product, const Tensor& y, const Tensor& weight) {
+  linear(product, y, weight, {});
+  add(x, product);
 }
 
 void Ops::attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,

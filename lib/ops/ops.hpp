@@ -3,9 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "ops/sample_options.hpp"
 #include "tensor/tensor.hpp"
 
 namespace rungs {
@@ -21,6 +25,17 @@ struct Rows {
   Tensor token, sequence, position;  ///< (N) i32
   Tensor wanted;                     ///< (M) i32: the rows whose logits the caller wants
   std::vector<Run> runs;             ///< the same rows, run by run, on the host
+
+  /// A step of decoding: no row follows the one before it in the same sequence.
+  bool one_each() const { return int64_t(runs.size()) == token.count(); }
+};
+
+/// Names a step of a model: calls with the same key run the same operations on the same memory, and only what is in
+/// that memory differs.
+struct StepKey {
+  const void *model, *logits, *cache;  ///< where they are
+  int64_t rows, wanted;                ///< N, M
+  bool operator==(const StepKey&) const = default;
 };
 
 /// One layer's keys and values: row p of sequence b belongs to the token at position p.
@@ -37,6 +52,11 @@ struct Rotary {
 struct QkvWeights {
   const Tensor &norm, &q, &k, &v;  ///< (C); (H·D, C), (G·D, C), (G·D, C)
   float epsilon;
+};
+
+/// What self_attention computes on its way: scratch that a device may leave unwritten unless taps are watched.
+struct QkvScratch {
+  Tensor &normed, &q, &k, &v;  ///< (N, C); (N, H, D), (N, G, D), (N, G, D)
 };
 
 /// The first half of a gated feed-forward: a norm and two projections.
@@ -57,6 +77,11 @@ class Ops {
   virtual void upload(Tensor& device, const void* host) = 0;    ///< device.bytes() bytes
   virtual void download(void* host, const Tensor& device) = 0;  ///< device.bytes() bytes
   virtual void copy(Tensor& out, const Tensor& x) = 0;          ///< same shape, both on the device
+  /// Brings weights that are used together from the host to where the operations read them, one behind the other. Those
+  /// of the CPU stay where they are.
+  virtual void settle(std::initializer_list<Tensor*> weights);
+  /// How many bytes of the device's memory are free; none where it is the memory of everybody.
+  virtual std::optional<int64_t> free_memory() { return {}; }
   ///@}
 
   /// \name Fine operations
@@ -106,6 +131,25 @@ class Ops {
   /// hidden = silu(normed · gateᵀ) ∘ (normed · upᵀ) with normed = rms_norm(x).  hidden, up: (N, F); x, normed: (N, C).
   /// `normed` and `up` are scratch.
   virtual void norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w);
+  /// out = the attention of rms_norm(x): norm_qkv, then attention.  out: (N, H, D); x: (N, C).
+  virtual void self_attention(Tensor& out, const QkvScratch& scratch, const Tensor& x, const QkvWeights& w,
+                              const Rotary& rotary, const Rows& rows, LayerCache* cache);
+  /// x += y · weightᵀ.  x, product: (N, C); y: (N, K); weight: (C, K). `product` is scratch that a device may leave
+  /// unwritten unless taps are watched.
+  virtual void add_linear(Tensor& x, Tensor& product, const Tensor& y, const Tensor& weight);
+  ///@}
+
+  /// \name A step as a whole
+  ///@{
+
+  /// Runs `step`, which calls operations of this object and nothing else. A device may remember what an earlier step of
+  /// the same key launched, and launch that instead.
+  virtual void replay(const StepKey& key, const std::function<void()>& step);
+  /// token[n] = what sample(probabilities(row n of logits), draw[n]) of lib/text chooses, or -1 where the row has a
+  /// logit that is not finite; only the tokens leave the device.  token, draw: N on the host; logits: (N, V). Returns
+  /// false, having done nothing, where that is left to the host.
+  virtual bool choose(std::span<int32_t> token, const Tensor& logits, const SampleOptions& options,
+                      std::span<const double> draw);
   ///@}
 };
 

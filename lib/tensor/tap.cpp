@@ -6,8 +6,10 @@ static thread_local std::function<void(const std::string&, const Tensor&)> watch
 static thread_local int64_t current_layer = -1;
 static thread_local int paused = 0;
 
+bool taps_are_watched() { return watcher && !paused; }
+
 void tap(const char* name, const Tensor& tensor) {
-  if (!watcher || paused) return;
+  if (!taps_are_watched()) return;
   watcher(current_layer < 0 ? name : "layers." + std::to_string(current_layer) + "." + name, tensor);
 }
 

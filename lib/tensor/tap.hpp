@@ -14,6 +14,9 @@ void tap(const char* name, const Tensor& tensor);
 /// From now on `watcher` sees every tap of this thread; an empty one ends that.
 void watch_taps(std::function<void(const std::string& name, const Tensor&)> watcher);
 
+/// Somebody watches: then nothing that is tapped may be left out.
+bool taps_are_watched();
+
 /// While it lives, taps are named "layers.I.NAME".
 class TapLayer {
  public:

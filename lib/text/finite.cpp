@@ -29,13 +29,20 @@ static std::string first_broken_tap(Model& model, Tensor& logits, const Batch& b
   return first;
 }
 
-void forward_finite(Model& model, std::span<float> host, Tensor& logits, const Batch& batch, KvCache* cache) {
-  model.forward(logits, batch, cache);
-  model.ops().download(host.data(), logits);
-  if (finite(host)) return;
+void fail_not_finite(Model& model, Tensor& logits, const Batch& batch, KvCache* cache) {
   const std::string first = first_broken_tap(model, logits, batch, cache);
   throw Error(fmt::format("{} is the first tensor that is not finite: the weights in {} are broken",
                           first.empty() ? "logits" : first, model.config().directory.string()));
+}
+
+bool download_finite(Ops& ops, std::span<float> host, const Tensor& logits) {
+  ops.download(host.data(), logits);
+  return finite(host);
+}
+
+void forward_finite(Model& model, std::span<float> host, Tensor& logits, const Batch& batch, KvCache* cache) {
+  model.forward(logits, batch, cache);
+  if (!download_finite(model.ops(), host, logits)) fail_not_finite(model, logits, batch, cache);
 }
 
 }  // namespace rungs

@@ -27,8 +27,11 @@ struct Loop {
   std::vector<Sequence> sequences;
   KvCache cache;
   Batch batch;
-  Tensor logits;            // (B, V) on the device
-  std::vector<float> host;  // (B, V)
+  Tensor logits;                     // (B, V) on the device
+  std::vector<double> draws = {};    // of each unfinished sequence in this step
+  std::vector<int32_t> chosen = {};  // their tokens, where the device chooses
+  std::vector<float> host = {};      // else their logits, (B, V)
+  bool device_chooses = false;
 
   /// First row of `s` that this step feeds.
   int64_t start(const Sequence& s) const { return options.cache ? s.fed : 0; }
@@ -37,16 +40,30 @@ struct Loop {
   int64_t flush(int64_t first) {
     const auto count = int64_t(batch.wanted.size());
     if (count == 0) return first;
-    const size_t V = size_t(logits.dim(1));
     Tensor part = logits.view_rows(first, count);  // (count, V)
-    forward_finite(model, std::span(host).subspan(size_t(first) * V, size_t(count) * V), part, batch,
-                   options.cache ? &cache : nullptr);
+    KvCache* with = options.cache ? &cache : nullptr;
+    model.forward(part, batch, with);
+    if (!take(part, size_t(first))) fail_not_finite(model, part, batch, with);
     batch.clear();
     return first + count;
   }
 
+  /// Brings from the device what these logits' tokens need. Returns false when one of them is not finite.
+  bool take(const Tensor& part, size_t first) {
+    const size_t count = size_t(part.dim(0)), V = size_t(part.dim(1));
+    const std::span<int32_t> tokens = std::span(chosen).subspan(first, count);
+    const auto drawn = std::span<const double>(draws).subspan(first, count);
+    device_chooses = !options.pick && model.ops().choose(tokens, part, options.sampling, drawn);
+    if (device_chooses) return std::find(tokens.begin(), tokens.end(), -1) == tokens.end();
+    host.resize(chosen.size() * V);
+    return download_finite(model.ops(), std::span(host).subspan(first * V, count * V), part);
+  }
+
   void feed() {
     const auto most = size_t(model.max_rows());
+    size_t unfinished = 0;
+    for (Sequence& s : sequences)
+      if (!s.done) draws[unfinished++] = s.sampler.next_draw();
     int64_t row = 0;  // of the logits, for the first sequence in the batch
     for (const Sequence& s : sequences) {
       if (s.done) continue;
@@ -68,7 +85,9 @@ struct Loop {
     size_t row = 0;
     for (Sequence& s : sequences) {
       if (s.done) continue;
-      const int32_t token = s.sampler.next(std::span(host).subspan(V * row++, V));
+      const int32_t token =
+          device_chooses ? chosen[row] : s.sampler.choose(std::span(host).subspan(V * row, V), draws[row]);
+      ++row;
       const int64_t previous = start(s), current = int64_t(s.tokens.size());
       if (on_step) on_step({s.number, step, previous, current, std::span(s.tokens).subspan(size_t(previous)), token});
       s.fed = current;
@@ -104,8 +123,9 @@ std::vector<std::vector<int32_t>> generate(Model& model, const std::vector<std::
   const int64_t context = options.context ? options.context : config.context;
   check_prompts(prompts, options, context);
   const auto B = int64_t(prompts.size());
-  Loop loop{model, options, on_step, context, {}, {}, {}, model.ops().allocate({B, config.vocabulary}), {}};
-  loop.host.resize(size_t(B * config.vocabulary));
+  Loop loop{model, options, on_step, context, {}, {}, {}, model.ops().allocate({B, config.vocabulary})};
+  loop.draws.resize(size_t(B));
+  loop.chosen.resize(size_t(B));
   int64_t longest = 0;  // of the sequences, at their ends
   for (size_t i = 0; i < prompts.size(); ++i) {
     Sequence s{int64_t(i), {}, 0, Sampler(options.sampling, options.seed + i, options.pick)};

@@ -7,14 +7,9 @@
 #include <span>
 #include <vector>
 
-namespace rungs {
+#include "ops/sample_options.hpp"
 
-/// How the next token is chosen.
-struct SampleOptions {
-  double temperature = 0;  ///< logits are divided by it; 0: always the most probable token
-  int64_t top_k = 0;       ///< only the k most probable tokens; 0: all of them
-  double top_p = 1;        ///< then only the smallest set of the most probable whose sum reaches p; 1: all of them
-};
+namespace rungs {
 
 /// \throws UsageError for a temperature below 0 or not finite, a top_k below 0, a top_p outside (0, 1].
 void check(const SampleOptions& options);
@@ -43,7 +38,10 @@ class Sampler {
       : options_(options), random_(seed), pick_(std::move(pick)) {
     check(options);
   }
-  int32_t next(std::span<const float> logits);
+  /// The number that chooses the next token; 0 where no draw could change it.
+  double next_draw() { return pick_ || options_.temperature > 0 ? draw(random_) : 0; }
+  int32_t choose(std::span<const float> logits, double draw);
+  int32_t next(std::span<const float> logits) { return choose(logits, next_draw()); }
 
  private:
   SampleOptions options_;

@@ -55,7 +55,7 @@ static Tensor ids(const std::vector<int32_t>& tokens) {
 /// The library's logits of a whole sequence, without the cache.
 static Tensor library_logits(const std::vector<int32_t>& tokens) {
   CpuOps ops;
-  Decoder decoder(ops, weights_directory() / "decoder", int64_t(tokens.size()));
+  Decoder decoder(ops, weights_directory() / "decoder", {.max_rows = int64_t(tokens.size())});
   Batch batch;
   batch.add(0, tokens, 0, false);
   Tensor logits({batch.rows(), decoder.config().vocabulary});  // (T, V)
@@ -184,7 +184,7 @@ TEST_CASE("lessons 07 and 08: generate gives the library's text") {
     options.stop = trained().config.eos;
     options.seed = 7;
     CpuOps ops;
-    Decoder decoder(ops, weights_directory() / "decoder", 64);
+    Decoder decoder(ops, weights_directory() / "decoder", {.max_rows = 64});
     const std::vector<int32_t> want = generate(decoder, {prompt}, options)[0];
     std::mt19937_64 first(options.seed), second(options.seed);
     CHECK(lesson_07::generate(ops, trained().weights, prompt, options, [&] { return draw(first); }) == want);

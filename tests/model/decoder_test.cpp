@@ -65,7 +65,7 @@ TEST_CASE("logits and every tap equal PyTorch's") {
   CpuOps ops;
   std::set<std::string> compared;
   for (const Prompt& prompt : prompts()) {
-    Decoder decoder(ops, prompt.model(), 0);
+    Decoder decoder(ops, prompt.model());
     watch_taps([&](const std::string& name, const Tensor& tensor) {
       const Reference* reference = prompt.reference.find(name);
       if (!reference) return;
@@ -88,7 +88,7 @@ TEST_CASE("logits and every tap equal PyTorch's") {
 TEST_CASE("the cache changes nothing, at every split of every prompt and token by token") {
   CpuOps ops;
   for (const Prompt& prompt : prompts()) {
-    Decoder decoder(ops, prompt.model(), 0);
+    Decoder decoder(ops, prompt.model());
     const auto T = int64_t(prompt.tokens.size());
     KvCache cache(ops, decoder.config(), 1, T);  // stays dirty from split to split
     for (int64_t split = 1; split < T; ++split) {
@@ -108,7 +108,7 @@ TEST_CASE("sequences of different lengths in one batch are each as alone, with t
     for (const Prompt& prompt : prompts()) by_model[prompt.model()].push_back(&prompt);
     for (const auto& [model, list] : by_model) {
       REQUIRE(list.size() > 1);
-      Decoder decoder(ops, model, 200);
+      Decoder decoder(ops, model, {.max_rows = 200});
       KvCache cache(ops, decoder.config(), int64_t(list.size()), decoder.config().context);
       Batch batch;
       for (size_t b = 0; b < list.size(); ++b) batch.add(int32_t(b), list[b]->tokens, 0, false);
@@ -129,7 +129,7 @@ TEST_CASE("one sequence decodes while another is still in its prompt") {
   const Prompt& a = prompts().back();
   const auto T = int64_t(a.tokens.size());
   REQUIRE(T >= 5);
-  Decoder decoder(ops, a.model(), 0);
+  Decoder decoder(ops, a.model());
   KvCache cache(ops, decoder.config(), 3, T);
   feed(decoder, a, 0, T - 1, &cache, 2);
   Batch batch;
@@ -144,7 +144,7 @@ TEST_CASE("one sequence decodes while another is still in its prompt") {
 TEST_CASE("a call may want no logits, or those of some rows") {
   CpuOps ops;
   const Prompt& prompt = prompts().back();
-  Decoder decoder(ops, prompt.model(), 0);
+  Decoder decoder(ops, prompt.model());
   KvCache cache(ops, decoder.config(), 1, 5);
   Batch batch;
   batch.add(0, std::span(prompt.tokens).first(4), 0, false);
@@ -162,7 +162,7 @@ TEST_CASE("a call may want no logits, or those of some rows") {
 TEST_CASE("a call outside the vocabulary, the context or the planned rows is refused, and the model still works") {
   CpuOps ops;
   const Prompt& prompt = prompts().back();
-  Decoder decoder(ops, prompt.model(), 6);
+  Decoder decoder(ops, prompt.model(), {.max_rows = 6});
   const Config& c = decoder.config();
   const auto refused = [&](const Tokens& tokens, int64_t start, const char* sentence) {
     Batch batch;
