@@ -1,0 +1,46 @@
+#include "launch.cuh"
+#include "rope/rope.hpp"
+
+namespace rungs {
+
+/// Rung 1: one thread per pair, x alone. The angles come from a table: made here from the position they would cost two
+/// dear functions per pair, and in f32 they would be wrong by much at large positions.
+__global__ void rope_thread_per_pair(float* x, RotaryTables rotary, const int* position, int N, int H, int D) {
+  const int half = D / 2;
+  const size_t pair = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (pair >= size_t(N) * H * half) return;
+  const int i = int(pair % half);
+  const size_t head = pair / half;  // of all N · H
+  const size_t angle = size_t(position[head / H]) * half + i;
+  float* x_h = x + head * D;  // x[n, h, :]
+
+  const float a = x_h[i], b = x_h[i + half], cos = rotary.cos[angle], sin = rotary.sin[angle];
+  x_h[i] = a * cos - b * sin;
+  x_h[i + half] = b * cos + a * sin;
+}
+
+void rope_01(float* x, const RotaryTables& rotary, const int* position, int N, int H, int D, cudaStream_t stream) {
+  const size_t pairs = size_t(N) * H * (D / 2);
+  if (pairs == 0) return;
+  constexpr int threads = 256;
+  launch(rope_thread_per_pair, {unsigned(ceil_div(pairs, threads)), threads, 0, stream}, x, rotary, position, N, H, D);
+}
+
+/// One thread per element of k and v.
+__global__ void append_thread_per_element(CacheRows cache, const float* k, const float* v, int N, int width) {
+  const size_t element = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (element >= size_t(N) * width) return;
+  const size_t n = element / width, i = element % width;
+  const size_t to = (size_t(cache.sequence[n]) * cache.capacity + cache.position[n]) * width + i;
+  cache.k[to] = k[element];
+  cache.v[to] = v[element];
+}
+
+void append_01(const CacheRows& cache, const float* k, const float* v, int N, int G, int D, cudaStream_t stream) {
+  const size_t elements = size_t(N) * G * D;
+  if (elements == 0) return;
+  constexpr int threads = 256;
+  launch(append_thread_per_element, {unsigned(ceil_div(elements, threads)), threads, 0, stream}, cache, k, v, N, G * D);
+}
+
+}  // namespace rungs

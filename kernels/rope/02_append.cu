@@ -1,0 +1,70 @@
+#include "launch.cuh"
+#include "rope/rope.hpp"
+
+namespace rungs {
+
+/// Where the heads of a row come from: row n of q begins at q + n · q_stride, of k and v at k, v + n · kv_stride.
+struct QkvRows {
+  const float *q, *k, *v;
+  int q_stride, kv_stride;
+};
+
+/// Rung 2: one launch for all that stands between the projections and attention. A thread turns one pair of a head of q
+/// or k, or copies two elements of v; k and v go straight into the cache, so k is neither written in between nor read
+/// again. blocks: of each row.
+__global__ void rope_append(float* q, CacheRows cache, QkvRows from, RotaryTables rotary, int H, int G, int D,
+                            int blocks) {
+  const int half = D / 2;
+  const int n = int(blockIdx.x) / blocks;
+  const int pair = int(blockIdx.x) % blocks * int(blockDim.x) + int(threadIdx.x);
+  if (pair >= (H + 2 * G) * half) return;
+  const int head = pair / half, i = pair % half;
+  const int position = cache.position[n];
+  const size_t row = size_t(cache.sequence[n]) * cache.capacity + position;  // of the cache
+
+  const float* in;  // the head, (D)
+  float* out;       // where it goes, (D)
+  if (head < H) {
+    in = from.q + size_t(n) * from.q_stride + head * D;
+    out = q + (size_t(n) * H + head) * D;
+  } else if (head < H + G) {
+    in = from.k + size_t(n) * from.kv_stride + (head - H) * D;
+    out = cache.k + (row * G + (head - H)) * D;
+  } else {
+    in = from.v + size_t(n) * from.kv_stride + (head - H - G) * D;
+    out = cache.v + (row * G + (head - H - G)) * D;
+  }
+
+  const float a = in[i], b = in[i + half];
+  if (head < H + G) {
+    const size_t angle = size_t(position) * half + i;
+    const float cos = rotary.cos[angle], sin = rotary.sin[angle];
+    out[i] = a * cos - b * sin;
+    out[i + half] = b * cos + a * sin;
+  } else {
+    out[i] = a;
+    out[i + half] = b;
+  }
+}
+
+static void launch_append(float* q, const CacheRows& cache, const QkvRows& from, const RotaryTables& rotary, int N,
+                          int H, int G, int D, cudaStream_t stream) {
+  const int pairs = (H + 2 * G) * (D / 2);  // of a row
+  if (N == 0 || pairs == 0) return;
+  constexpr int threads = 256;
+  const int blocks = ceil_div(pairs, threads);
+  launch(rope_append, {unsigned(N) * blocks, threads, 0, stream}, q, cache, from, rotary, H, G, D, blocks);
+}
+
+void rope_02_append(float* q, const CacheRows& cache, const float* k, const float* v, const RotaryTables& rotary, int N,
+                    int H, int G, int D, cudaStream_t stream) {
+  launch_append(q, cache, {q, k, v, H * D, G * D}, rotary, N, H, G, D, stream);
+}
+
+void rope_02_append_qkv(float* q, const CacheRows& cache, const float* qkv, const RotaryTables& rotary, int N, int H,
+                        int G, int D, cudaStream_t stream) {
+  const int stride = (H + 2 * G) * D;
+  launch_append(q, cache, {qkv, qkv + H * D, qkv + (H + G) * D, stride, stride}, rotary, N, H, G, D, stream);
+}
+
+}  // namespace rungs
