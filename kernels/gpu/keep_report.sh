@@ -6,5 +6,9 @@ for word in "$@"; do
 done
 "$@" 2>"$object.resources"
 status=$?
-[ $status = 0 ] && grep -v -e '^ptxas info' -e 'bytes stack frame' "$object.resources" >&2 || [ $status = 0 ] || cat "$object.resources" >&2
+if [ $status = 0 ]; then
+  grep -v -e '^ptxas info' -e 'bytes stack frame' "$object.resources" >&2
+else
+  cat "$object.resources" >&2
+fi
 exit $status
