@@ -103,8 +103,11 @@ static void settle(Ops& ops, const Config& config, LlamaWeights& w, const LoadOp
 }
 
 Llama::Llama(Ops& ops, const std::filesystem::path& directory, const LoadOptions& options)
+    : Llama(ops, LlamaCheckpoint(directory, options.context), options) {}
+
+Llama::Llama(Ops& ops, LlamaCheckpoint checkpoint, const LoadOptions& options)
     : ops_(ops),
-      checkpoint_(directory, options.context),
+      checkpoint_(std::move(checkpoint)),
       max_rows_(options.max_rows ? options.max_rows : config().context),
       rows_(ops, max_rows_) {
   settle(ops, config(), checkpoint_.weights, options);

@@ -38,6 +38,9 @@ struct LlamaCheckpoint {
   /// knows. \throws FileError naming the tensor, the shape wanted and the shape found; also for a tensor that no LLaMA
   /// has. UsageError for a context that the model does not know.
   explicit LlamaCheckpoint(const std::filesystem::path& directory_or_bin, int64_t context = 0);
+  /// Of tensors that came from elsewhere, with the names of published files. \throws FileError for one that is missing
+  /// or has another shape.
+  LlamaCheckpoint(Config config, TensorSet tensors);
 
   Config config;
   TensorSet file;
@@ -57,6 +60,8 @@ struct LlamaScratch {
 class Llama final : public Model {
  public:
   Llama(Ops& ops, const std::filesystem::path& directory, const LoadOptions& options = {});
+  /// `options.context` is not looked at: the checkpoint knows its own.
+  Llama(Ops& ops, LlamaCheckpoint checkpoint, const LoadOptions& options);
 
   const Config& config() const override { return checkpoint_.config; }
   Ops& ops() override { return ops_; }

@@ -69,4 +69,7 @@ LlamaCheckpoint::LlamaCheckpoint(const std::filesystem::path& directory_or_bin, 
       file(is_llama2c(directory_or_bin) ? open_llama2c(directory_or_bin) : open_shards(directory_or_bin)),
       weights(llama_weights(file, config)) {}
 
+LlamaCheckpoint::LlamaCheckpoint(Config given, TensorSet tensors)
+    : config(std::move(given)), file(std::move(tensors)), weights(llama_weights(file, config)) {}
+
 }  // namespace rungs
