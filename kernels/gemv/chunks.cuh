@@ -1,0 +1,58 @@
+/// Weights 16 bytes at a time.
+#pragma once
+
+#include "floats.cuh"
+
+namespace rungs {
+
+/// How many weights one load of 16 bytes brings.
+template <class W>
+constexpr int chunk = 16 / int(sizeof(W));
+
+/// The elements [c, c + chunk<W>) of a row of C, as f32. With `aligned`, which promises that every row starts at a
+/// multiple of 16 bytes and ends at one, that is a load of 16 bytes; else one by one, and zeros beyond the end.
+template <bool aligned, class W>
+__device__ inline Few<chunk<W>> weights_at(const W* row, int c, int C) {
+  Few<chunk<W>> w = {};
+  if constexpr (!aligned) {
+    for (int e = 0; e < chunk<W>; ++e)
+      if (c + e < C) {
+        if constexpr (sizeof(W) == 1)
+          w.at[e] = float(row[c + e]);
+        else
+          w.at[e] = to_f32(row[c + e]);
+      }
+  } else if constexpr (sizeof(W) == 1) {
+    const uint4 bits = *reinterpret_cast<const uint4*>(row + c);
+    const uint32_t word[4] = {bits.x, bits.y, bits.z, bits.w};
+#pragma unroll
+    for (int e = 0; e < chunk<W>; ++e) w.at[e] = float(int8_t(word[e / 4] >> (e % 4 * 8) & 0xff));
+  } else {
+    w = load<chunk<W>>(row + c);
+  }
+  return w;
+}
+
+/// The elements [c, c + count) of a row of C of the input, likewise; `aligned` loads them 4 at a time.
+template <bool aligned, int count>
+__device__ inline Few<count> inputs_at(const float* row, int c, int C) {
+  Few<count> x = {};
+#pragma unroll
+  for (int e = 0; e < count; e += 4)
+    if constexpr (aligned) {
+      const Few<4> four = load<4>(row + c + e);
+      for (int i = 0; i < 4; ++i) x.at[e + i] = four.at[i];
+    } else {
+      for (int i = 0; i < 4; ++i)
+        if (c + e + i < C) x.at[e + i] = row[c + e + i];
+    }
+  return x;
+}
+
+/// Whether rows of C weights at `weight` and of C inputs at `x` can be read with `aligned`.
+template <class W>
+bool chunks_aligned(int C, const float* x, const W* weight) {
+  return C % chunk<W> == 0 && aligned_to(4, x) && aligned_to(chunk<W>, weight);
+}
+
+}  // namespace rungs
