@@ -1,0 +1,87 @@
+/// What the rungs of attention share: the choice of a compiled width and loads of four floats.
+#pragma once
+
+#include <string>
+#include <type_traits>
+
+#include "launch.cuh"
+
+namespace rungs {
+
+/// \throws ShapeError when no kernel takes these sizes.
+inline void check_attention(int T, int S, int H, int G, int D) {
+  if (D < 1 || D > 256) throw ShapeError("attention: head width " + std::to_string(D) + ", want 1 to 256");
+  if (G < 1 || H < 1 || H % G)
+    throw ShapeError("attention: " + std::to_string(H) + " heads on " + std::to_string(G) + " key/value heads");
+  if (T < 1 || S < T)
+    throw ShapeError("attention: " + std::to_string(T) + " queries at the end of " + std::to_string(S) + " keys");
+}
+
+/// Calls f(WIDTH) with the smallest compiled width that holds D.
+template <class F>
+void with_width(int D, const F& f) {
+  if (D <= 32) return f(std::integral_constant<int, 32>{});
+  if (D <= 64) return f(std::integral_constant<int, 64>{});
+  if (D <= 128) return f(std::integral_constant<int, 128>{});
+  f(std::integral_constant<int, 256>{});
+}
+
+/// Calls f(WIDTH, ALIGNED): ALIGNED says that D is a multiple of 4, so that four floats are one load.
+template <class F>
+void with_width_and_alignment(int D, const F& f) {
+  with_width(D, [&](auto width) {
+    if (D % 4 == 0)
+      f(width, std::true_type{});
+    else
+      f(width, std::false_type{});
+  });
+}
+
+/// Elements d to d + 3 of a row of D floats, d a multiple of 4; zeros beyond its end.
+template <bool ALIGNED>
+__device__ __forceinline__ float4 load4(const float* row, int d, int D) {
+  float4 x = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+  if constexpr (ALIGNED) {
+    if (d < D) x = *reinterpret_cast<const float4*>(row + d);
+  } else {
+    if (d < D) x.x = row[d];
+    if (d + 1 < D) x.y = row[d + 1];
+    if (d + 2 < D) x.z = row[d + 2];
+    if (d + 3 < D) x.w = row[d + 3];
+  }
+  return x;
+}
+
+/// The inverse of load4: what lies beyond the row's end is not written.
+template <bool ALIGNED>
+__device__ __forceinline__ void store4(float* row, int d, int D, float4 x) {
+  if constexpr (ALIGNED) {
+    if (d < D) *reinterpret_cast<float4*>(row + d) = x;
+  } else {
+    if (d < D) row[d] = x.x;
+    if (d + 1 < D) row[d + 1] = x.y;
+    if (d + 2 < D) row[d + 2] = x.z;
+    if (d + 3 < D) row[d + 3] = x.w;
+  }
+}
+
+/// x · y
+__device__ __forceinline__ float dot4(float4 x, float4 y) { return x.x * y.x + x.y * y.y + x.z * y.z + x.w * y.w; }
+
+/// sum += a · x
+__device__ __forceinline__ void add_scaled(float4& sum, float a, float4 x) {
+  sum.x += a * x.x;
+  sum.y += a * x.y;
+  sum.z += a * x.z;
+  sum.w += a * x.w;
+}
+
+/// x *= a
+__device__ __forceinline__ void scale4(float4& x, float a) {
+  x.x *= a;
+  x.y *= a;
+  x.z *= a;
+  x.w *= a;
+}
+
+}  // namespace rungs

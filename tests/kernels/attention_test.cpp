@@ -1,0 +1,259 @@
+#include "attention/attention.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "device_memory.hpp"
+#include "support.hpp"
+
+namespace rungs::test {
+namespace {
+
+struct Sizes {
+  int T, S, H, G, D;
+};
+
+/// One sequence and what it is to give.
+struct Case {
+  Sizes sizes;
+  Tensor q, k, v;            // (T, H, D), (S, G, D), (S, G, D)
+  std::vector<double> want;  // (T, H, D)
+  double budget;             // for each element
+};
+
+/// Attention step by step as its formula reads, in numbers of type Real.
+template <class Real>
+std::vector<Real> plain_attention(const Sizes& sizes, const Tensor& q, const Tensor& k, const Tensor& v) {
+  const auto [T, S, H, G, D] = sizes;
+  std::vector<Real> out(size_t(T * H * D)), weight(S);
+  for (int t = 0; t < T; ++t)
+    for (int h = 0; h < H; ++h) {
+      const float* q_row = q.data() + (size_t(t) * H + h) * D;
+      const size_t head = size_t(h / (H / G)) * D, stride = size_t(G) * D;
+      const int seen = S - T + t + 1;
+      Real largest = -INFINITY, total = 0;
+      for (int s = 0; s < seen; ++s) {
+        const float* k_row = k.data() + s * stride + head;
+        Real sum = 0;
+        for (int d = 0; d < D; ++d) sum += Real(q_row[d]) * Real(k_row[d]);
+        weight[s] = sum / std::sqrt(Real(D));
+        largest = std::max(largest, weight[s]);
+      }
+      for (int s = 0; s < seen; ++s) total += weight[s] = std::exp(weight[s] - largest);
+      Real* out_row = out.data() + (size_t(t) * H + h) * D;
+      for (int s = 0; s < seen; ++s) {
+        const float* v_row = v.data() + s * stride + head;
+        for (int d = 0; d < D; ++d) out_row[d] += weight[s] / total * Real(v_row[d]);
+      }
+    }
+  return out;
+}
+
+/// Eight times what plain float32 is off, which is taken to be at least four roundings of the largest value.
+double budget_of(const std::vector<double>& want, const std::vector<float>& plain) {
+  double error = 0;
+  for (size_t i = 0; i < want.size(); ++i)
+    error = std::max({error, std::abs(plain[i] - want[i]), 4 * unit_roundoff * std::abs(want[i])});
+  return 8 * error;
+}
+
+/// Random queries, `size` large, keys and values.
+Case random_case(const Sizes& sizes, float size = 4) {
+  const auto [T, S, H, G, D] = sizes;
+  Case c{sizes, random_tensor({T, H, D}, 1), random_tensor({S, G, D}, 2), random_tensor({S, G, D}, 3), {}, 0};
+  for (float& x : std::span(c.q.data(), size_t(c.q.count()))) x *= size;
+  c.want = plain_attention<double>(sizes, c.q, c.k, c.v);
+  c.budget = budget_of(c.want, plain_attention<float>(sizes, c.q, c.k, c.v));
+  return c;
+}
+
+/// Device memory that nobody has written, with a row more in front of what a kernel gets, and one behind it.
+struct Out {
+  Tensor memory;
+  float* data;
+  Out(int rows, int H, int D) : memory(to_device(Tensor({rows + 2, H, D}))), data(memory.data() + size_t(H) * D) {}
+  /// What was written. Fails when that is more than the kernel was given.
+  Tensor read() const {
+    const Tensor all = to_host(memory);
+    const size_t row = size_t(all.dim(1) * all.dim(2)), last = size_t(all.count()) - row;
+    bool clean = true;
+    for (size_t i = 0; i < row; ++i)
+      for (const size_t at : {i, last + i}) clean &= std::bit_cast<uint32_t>(all.data()[at]) == never_written;
+    CHECK_MESSAGE(clean, "written beyond the rows of the result");
+    return all.view_rows(1, all.dim(0) - 2).copy();
+  }
+};
+
+Tensor integers(const std::vector<int>& values) {
+  Tensor tensor({int64_t(values.size())}, DType::i32);
+  std::copy(values.begin(), values.end(), tensor.data<int32_t>());
+  return to_device(tensor);
+}
+
+/// \name A rung of the ladder as a function of host tensors
+///@{
+Tensor run_01(const Case& c) {
+  const auto [T, S, H, G, D] = c.sizes;
+  const Tensor q = to_device(c.q), k = to_device(c.k), v = to_device(c.v);
+  Tensor scores = device_tensor({H, T, S});
+  Out out(T, H, D);
+  attention_01(out.data, q.data(), k.data(), v.data(), scores.data(), T, S, H, G, D, nullptr);
+  return out.read();
+}
+
+template <auto attention>
+Tensor run(const Case& c) {
+  const auto [T, S, H, G, D] = c.sizes;
+  const Tensor q = to_device(c.q), k = to_device(c.k), v = to_device(c.v);
+  Out out(T, H, D);
+  attention(out.data, q.data(), k.data(), v.data(), T, S, H, G, D, nullptr);
+  return out.read();
+}
+
+/// The rows of one or more cases, each of which is a sequence of a batch.
+Tensor run_04(const std::vector<const Case*>& cases, int capacity) {
+  const auto [T0, S0, H, G, D] = cases[0]->sizes;
+  const auto B = int(cases.size());
+  Tensor k({B, capacity, G, D}), v({B, capacity, G, D});  // NaN beyond the keys that there are
+  std::vector<int> sequence, position;
+  std::vector<float> q;
+  for (int b = 0; b < B; ++b) {
+    const Case& c = *cases[size_t(b)];
+    const auto keys = size_t(c.k.count()), start = size_t(b) * capacity * G * D;
+    std::copy_n(c.k.data(), keys, k.data() + start);
+    std::copy_n(c.v.data(), keys, v.data() + start);
+    q.insert(q.end(), c.q.data(), c.q.data() + c.q.count());
+    for (int t = 0; t < c.sizes.T; ++t) {
+      sequence.push_back(b);
+      position.push_back(c.sizes.S - c.sizes.T + t);
+    }
+  }
+  const auto N = int(sequence.size());
+  Tensor workspace = to_device(Tensor({int64_t(attention_04_workspace(N, capacity, H, G, D))}));
+  const Tensor queries = to_device(Tensor::view_of(q.data(), {N, H, D}, DType::f32));
+  const Tensor keys = to_device(k), values = to_device(v), rows = integers(sequence), positions = integers(position);
+  Out out(N, H, D);
+  attention_04(out.data, queries.data(), keys.data(), values.data(), rows.data<int32_t>(), positions.data<int32_t>(),
+               workspace.data(), N, capacity, H, G, D, nullptr);
+  return out.read();
+}
+
+Tensor run_04_alone(const Case& c) { return run_04({&c}, c.sizes.S + 3); }
+///@}
+
+struct Rung {
+  const char* name;
+  Tensor (*run)(const Case&);
+};
+constexpr Rung ladder[] = {{"01", run_01},
+                           {"02", run<attention_02>},
+                           {"03", run<attention_03>},
+                           {"04", run_04_alone}};
+
+/// One check for each rung, which names the worst element.
+void check_ladder(const Case& c) {
+  const auto [T, S, H, G, D] = c.sizes;
+  CAPTURE(T);
+  CAPTURE(S);
+  CAPTURE(H);
+  CAPTURE(G);
+  CAPTURE(D);
+  const std::vector<double> allowed(c.want.size(), c.budget);
+  for (const Rung& rung : ladder) {
+    CAPTURE(rung.name);
+    CHECK(difference(rung.run(c), c.want, allowed) == "");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("attention: every query sees itself and what is before it") {
+  for (const int T : {1, 2, 3, 31, 32, 33, 63, 64, 65, 130}) check_ladder(random_case({T, T, 2, 2, 6}));
+}
+
+TEST_CASE("attention: every head width") {
+  for (const int D : {1, 2, 3, 4, 6, 31, 32, 33, 48, 63, 64, 65, 80, 96, 127, 128, 129, 200, 255, 256})
+    check_ladder(random_case({5, 37, 2, 1, D}));
+}
+
+TEST_CASE("attention: one query on 1 to 200 keys") {
+  for (int S = 1; S <= 200; ++S) check_ladder(random_case({1, S, 1, 1, 8}));
+}
+
+TEST_CASE("attention: a run of queries after a past") {
+  for (const int past : {1, 31, 32, 33, 100})
+    for (const int T : {2, 33, 65}) check_ladder(random_case({T, past + T, 1, 1, 16}));
+}
+
+TEST_CASE("attention: query heads share a key/value head") {
+  for (const int G : {1, 3})
+    for (const int group : {1, 2, 3, 4, 5, 8, 9}) {
+      check_ladder(random_case({2, 40, G * group, G, 12}));
+      check_ladder(random_case({1, 20, G * group, G, 5}));
+    }
+}
+
+TEST_CASE("attention: widths of real models on tiles that are not full") {
+  check_ladder(random_case({70, 70, 4, 2, 64}));
+  check_ladder(random_case({65, 97, 4, 2, 128}));
+  check_ladder(random_case({40, 50, 2, 1, 256}));
+}
+
+TEST_CASE("attention: scores above 90 and weights of which one is all") {
+  for (const int D : {6, 64, 128})
+    for (const float size : {60.0f, 300.0f, 1e6f}) check_ladder(random_case({34, 70, 2, 1, D}, size));
+}
+
+TEST_CASE("attention: the largest score comes last, or first") {
+  for (const float slope : {2.0f, -2.0f}) {
+    Case c = random_case({3, 150, 2, 1, 4});
+    for (int s = 0; s < 150; ++s) c.k.at(s, 0, 0) = slope * float(s);
+    for (float& x : std::span(c.q.data(), size_t(c.q.count()))) x = std::abs(x) + 1;
+    c.want = plain_attention<double>(c.sizes, c.q, c.k, c.v);
+    c.budget = budget_of(c.want, plain_attention<float>(c.sizes, c.q, c.k, c.v));
+    check_ladder(c);
+  }
+}
+
+TEST_CASE("attention_04: sequences of a batch have different lengths") {
+  for (const int D : {6, 64}) {
+    std::vector<Case> cases;
+    for (const int S : {1, 700, 2, 31, 32, 33, 64, 65, 250}) cases.push_back(random_case({1, S, 6, 2, D}));
+    cases.push_back(random_case({4, 90, 6, 2, D}));
+    std::vector<const Case*> batch;
+    std::vector<double> want, allowed;
+    for (const Case& c : cases) {
+      batch.push_back(&c);
+      want.insert(want.end(), c.want.begin(), c.want.end());
+      allowed.insert(allowed.end(), c.want.size(), c.budget);
+    }
+    for (const int capacity : {700, 5000}) CHECK(difference(run_04(batch, capacity), want, allowed) == "");
+  }
+}
+
+TEST_CASE("attention_04: the workspace of many rows is enough for few") {
+  for (const int capacity : {1, 64, 65, 1000, 100000})
+    for (const int G : {1, 3, 8, 1000}) {
+      std::vector<size_t> floats;
+      for (int N = 1; N < 600; ++N) floats.push_back(attention_04_workspace(N, capacity, G, G, 64));
+      CHECK(std::is_sorted(floats.begin(), floats.end()));
+    }
+}
+
+TEST_CASE("attention: sizes that no kernel takes") {
+  for (const Sizes& s : {Sizes{1, 1, 1, 1, 257}, {1, 1, 1, 1, 0}, {1, 1, 3, 2, 8}, {2, 1, 1, 1, 8}}) {
+    float* none = nullptr;
+    CHECK_THROWS_AS(attention_01(none, none, none, none, none, s.T, s.S, s.H, s.G, s.D, nullptr), ShapeError);
+    CHECK_THROWS_AS(attention_02(none, none, none, none, s.T, s.S, s.H, s.G, s.D, nullptr), ShapeError);
+    CHECK_THROWS_AS(attention_03(none, none, none, none, s.T, s.S, s.H, s.G, s.D, nullptr), ShapeError);
+  }
+  CHECK_THROWS_WITH_AS(
+      attention_04(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 1, 8, 4, 4, 300, nullptr),
+      "attention: head width 300, want 1 to 256", ShapeError);
+}
+
+}  // namespace rungs::test
