@@ -21,11 +21,6 @@ static void softmax_of_visible(Eigen::Map<Matrix>& scores, int64_t visible) {
   }
 }
 
-/// The sizes of one call.
-struct CpuOps::Heads {
-  int64_t T, S, H, G, D;
-};
-
 // Keys of one query that are read at a time.
 static constexpr int64_t keys_at_a_time = 128;
 
@@ -50,7 +45,7 @@ void CpuOps::need_scores(int64_t floats) {
 // Each such chunk has a softmax of its own, with its largest score, its sum and its part of the result; in the end they
 // are put together as if there had been one. (Milakov, Gimelshein 2018, "Online normalizer calculation for softmax".)
 // The chunks are the same on every number of threads, so the result is.
-void CpuOps::attend_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Heads& sizes) {
+void CpuOps::attend_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttendSizes& sizes) {
   const int64_t S = sizes.S, G = sizes.G, D = sizes.D, H = sizes.H;
   const int64_t group = H / G;  // query heads that share keys and values
   const int64_t chunks = chunks_of(S), room = room_of_chunk(D);
@@ -97,7 +92,7 @@ using HeadOf = Eigen::Map<const Matrix, 0, Eigen::OuterStride<>>;
 
 // Some queries of one head at a time, so that their scores stay in the processor's cache, and each thread takes the
 // next of them.
-void CpuOps::attend_many(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Heads& sizes) {
+void CpuOps::attend_many(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttendSizes& sizes) {
   const int64_t T = sizes.T, S = sizes.S, G = sizes.G, D = sizes.D, H = sizes.H;
   constexpr int64_t enough = 1 << 15;  // floats, 128 KiB
   const int64_t at_a_time = std::clamp<int64_t>(enough / S, 1, T), scratch = std::max(enough, S);
@@ -124,11 +119,7 @@ void CpuOps::attend_many(Tensor& out, const Tensor& q, const Tensor& k, const Te
 }
 
 void CpuOps::attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
-  const bool heads = q.shape().rank() == 3;
-  const Heads sizes{q.dim(0), k.dim(0), heads ? q.dim(1) : 1, k.shape().rank() == 3 ? k.dim(1) : 1, q.cols()};
-  require(out.shape() == q.shape() && k.shape() == v.shape() && k.cols() == sizes.D && sizes.T <= sizes.S &&
-              sizes.G > 0 && sizes.H % sizes.G == 0,
-          "attend(out, q, k, v)", out, q, k, v);
+  const AttendSizes sizes = require_attend(out, q, k, v);
   if (sizes.T == 1)
     attend_one(out, q, k, v, sizes);
   else if (sizes.T > 1)

@@ -29,9 +29,7 @@ void matmul_transposed(Tensor& out, const Tensor& a, const Tensor& b) {
 }
 
 void CpuOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  require(x.cols() == weight.cols() && out.rows() == x.rows() && out.cols() == weight.rows() &&
-              (!bias || bias.count() == weight.rows()),
-          "linear(out, x, weight, bias)", out, x, weight, bias);
+  require_linear(out, x, weight, bias);
   if (x.rows() <= few_rows) {
     in_parts(weight.rows(), 4, weight.bytes() > bytes_worth_threads,
              [&](int64_t first, int64_t last) { product_of_few_rows(out, x, weight, first, last); });
@@ -81,9 +79,7 @@ void CpuOps::norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Ten
 // Each thread computes its columns of gate and of up, and gates them while they are near.
 void CpuOps::norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) {
   if (x.rows() > few_rows) return Ops::norm_gated(normed, hidden, up, x, w);
-  require(w.gate.shape() == w.up.shape() && w.gate.cols() == x.cols() && hidden.shape() == up.shape() &&
-              hidden.cols() == w.gate.rows() && hidden.rows() == x.rows(),
-          "norm_gated(hidden, x, gate, up)", hidden, x, w.gate, w.up);
+  require_gated(hidden, up, x, w.gate, w.up);
   rms_norm(normed, x, w.norm, w.epsilon);
   in_parts(w.gate.rows(), 8, w.gate.bytes() > bytes_worth_threads, [&](int64_t first, int64_t last) {
     product_of_few_rows(hidden, normed, w.gate, first, last);

@@ -19,12 +19,12 @@ void CpuOps::upload(Tensor& device, const void* host) { std::memcpy(device.raw()
 void CpuOps::download(void* host, const Tensor& device) { std::memcpy(host, device.raw(), device.bytes()); }
 
 void CpuOps::copy(Tensor& out, const Tensor& x) {
-  require(out.shape() == x.shape() && out.dtype() == x.dtype(), "copy(out, x)", out, x);
+  require_copy(out, x);
   std::memcpy(out.raw(), x.raw(), x.bytes());
 }
 
 void CpuOps::gather(Tensor& out, const Tensor& table, const Tensor& index) {
-  require(out.rows() == index.count() && out.cols() == table.cols(), "gather(out, table, index)", out, table, index);
+  require_gather(out, table, index);
   const int64_t C = table.cols();
   for (int64_t n = 0; n < index.count(); ++n) {
     const int64_t row = index.data<int32_t>()[n];
@@ -35,8 +35,7 @@ void CpuOps::gather(Tensor& out, const Tensor& table, const Tensor& index) {
 }
 
 void CpuOps::layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) {
-  require(out.shape() == x.shape() && weight.count() == x.cols() && bias.count() == x.cols(),
-          "layer_norm(out, x, weight, bias)", out, x, weight, bias);
+  require_layer_norm(out, x, weight, bias);
   const auto in = matrix(x);
   auto normed = matrix(out);
   const int64_t rows = in.rows(), at_a_time = 64;
@@ -64,14 +63,13 @@ static void scaled_rows(Tensor& out, const Tensor& x, const W* weight, float eps
 }
 
 void CpuOps::rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) {
-  require(out.shape() == x.shape() && weight.count() == x.cols(), "rms_norm(out, x, weight)", out, x, weight);
+  require_rms_norm(out, x, weight);
   with_floats(weight, [&](const auto* w) { scaled_rows(out, x, w, epsilon); });
 }
 
 void CpuOps::rotate(Tensor& x, const Rotary& rotary, const Tensor& position) {
   const int64_t N = x.dim(0), D = x.cols(), H = x.rows() / std::max<int64_t>(N, 1), half = D / 2;
-  require(rotary.cos.cols() * 2 == D && rotary.cos.shape() == rotary.sin.shape() && position.count() == N,
-          "rotate(x, cos, sin, position)", x, rotary.cos, rotary.sin, position);
+  require_rotate(x, rotary.cos, rotary.sin, position);
   for (int64_t n = 0; n < N; ++n) {
     const int64_t p = position.data<int32_t>()[n];
     if (p < 0 || p >= rotary.cos.rows())

@@ -7,6 +7,8 @@
 
 namespace rungs {
 
+struct AttendSizes;
+
 /// Every operation on this machine, with several threads where there is enough work.
 class CpuOps : public Ops {
  public:
@@ -32,10 +34,9 @@ class CpuOps : public Ops {
   void norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) override;
 
  private:
-  struct Heads;
   void need_scores(int64_t floats);
-  void attend_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Heads& sizes);
-  void attend_many(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Heads& sizes);
+  void attend_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttendSizes& sizes);
+  void attend_many(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttendSizes& sizes);
 
   std::vector<float> scores_;  // see attend_one; else for each thread (queries at a time, S)
   Tensor widened_;             // some rows of a weight of 16 bits, as f32; see linear

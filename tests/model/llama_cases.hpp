@@ -1,0 +1,208 @@
+/// LLaMA beside the saved answers of transformers, on whatever device.
+#pragma once
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "grade/case.hpp"
+#include "model/llama.hpp"
+#include "support.hpp"
+#include "tensor/file.hpp"
+#include "tensor/tap.hpp"
+#include "text/generate.hpp"
+
+namespace rungs::test {
+
+using Ids = std::vector<int32_t>;
+
+/// Every case of lesson 15 that runs `run`.
+inline const std::vector<const Case*>& cases(const std::string& run) {
+  static const std::vector<Case> all = load_cases(weights_directory() / "references/15_llama");
+  static std::map<std::string, std::vector<const Case*>> by_run = [] {
+    std::map<std::string, std::vector<const Case*>> map;
+    for (const Case& c : all) map[c.input.run].push_back(&c);
+    return map;
+  }();
+  REQUIRE(!by_run[run].empty());
+  return by_run[run];
+}
+
+inline Ids ids(const Tensor& tensor) { return {tensor.data<int32_t>(), tensor.data<int32_t>() + tensor.count()}; }
+
+/// The model of a case on a device, opened once.
+inline Model& model_of(const Case& c, Ops& ops) {
+  static std::map<std::pair<std::string, Ops*>, std::unique_ptr<Model>> open;
+  std::unique_ptr<Model>& model = open[{c.input.model, &ops}];
+  if (!model) model = load_model(ops, weights_directory() / c.input.model, {600});  // rows: more than any case has
+  return *model;
+}
+
+/// A copy on the host.
+inline Tensor on_host(Ops& ops, const Tensor& device) {
+  Tensor host(device.shape(), device.dtype());
+  ops.download(host.raw(), device);
+  return host;
+}
+
+/// "" when rows of NAME, the first of them row `first` of the reference, are within the budget.
+inline std::string wrong(const Case& c, const std::string& name, const Tensor& got, int64_t first = 0) {
+  const Reference& want = *c.find(name);
+  const Comparison r = compare(got, want.value.view_rows(first, got.dim(0)), want.budget());
+  if (r.pass) return "";
+  return fmt::format("{}, {} at {}: {}{} times the budget", c.input.name, name, first, r.shape_problem, r.share);
+}
+
+/// Rows [begin, end) of a case as one call.
+inline Batch rows_of(const Case& c, int64_t begin, int64_t end) {
+  Batch batch;
+  for (int64_t n = begin; n < end; ++n) {
+    batch.token.push_back(c.input["tokens"].at<int32_t>(n));
+    batch.sequence.push_back(c.input["sequence"].at<int32_t>(n));
+    batch.position.push_back(c.input["position"].at<int32_t>(n));
+    batch.wanted.push_back(int32_t(n - begin));
+  }
+  return batch;
+}
+
+inline Tensor logits_of(Model& model, const Batch& batch, KvCache* cache) {
+  Tensor logits = model.ops().allocate({int64_t(batch.wanted.size()), model.config().vocabulary});
+  model.forward(logits, batch, cache);
+  return on_host(model.ops(), logits);
+}
+
+/// How many rows each call of a case has.
+inline Ids calls_of(const Case& c) {
+  if (c.input.in.count("calls")) return ids(c.input["calls"]);
+  return {int32_t(c.input["tokens"].count())};
+}
+
+/// The caches that a case gives, or empty ones.
+inline KvCache cache_of(const Case& c, Model& model) {
+  const Ids sequence = ids(c.input["sequence"]);
+  const bool given = c.input.in.count("layers.0.k");
+  const int64_t sequences =
+      given ? c.input["layers.0.k"].dim(0) : *std::max_element(sequence.begin(), sequence.end()) + 1;
+  KvCache cache(model.ops(), model.config(), sequences,
+                given ? c.input["layers.0.k"].dim(1) : int64_t(c.input.scalar("capacity")));
+  for (size_t i = 0; given && i < cache.layers.size(); ++i) {
+    model.ops().upload(cache.layers[i].k, c.input[fmt::format("layers.{}.k", i)].raw());
+    model.ops().upload(cache.layers[i].v, c.input[fmt::format("layers.{}.v", i)].raw());
+  }
+  return cache;
+}
+
+/// Calls of many shapes, with caches given and grown.
+inline void check_logits_and_caches(Ops& ops) {
+  for (const Case* c : cases("llama_forward")) {
+    Model& model = model_of(*c, ops);
+    KvCache cache = cache_of(*c, model);
+    if (!c->error.empty()) {
+      CHECK_THROWS_AS(logits_of(model, rows_of(*c, 0, c->input["tokens"].count()), &cache), UsageError);
+      continue;
+    }
+    int64_t row = 0;
+    for (const int32_t n : calls_of(*c)) {
+      CHECK(wrong(*c, "logits", logits_of(model, rows_of(*c, row, row + n), &cache), row) == "");
+      row += n;
+    }
+    for (size_t i = 0; c->input.in.count("layers.0.k") && i < cache.layers.size(); ++i) {
+      CHECK(wrong(*c, fmt::format("layers.{}.k", i), on_host(ops, cache.layers[i].k)) == "");
+      CHECK(wrong(*c, fmt::format("layers.{}.v", i), on_host(ops, cache.layers[i].v)) == "");
+    }
+  }
+}
+
+/// All at once, without a cache.
+inline void check_taps(Ops& ops) {
+  std::set<std::string> compared;
+  for (const Case* c : cases("llama_forward")) {
+    const bool rows_together =
+        c->input.name.find("interleaved") == std::string::npos;  // as they must be without a cache
+    if (!c->error.empty() || c->input.in.count("calls") || c->input.in.count("layers.0.k") || !rows_together) continue;
+    Model& model = model_of(*c, ops);
+    watch_taps([&](const std::string& name, const Tensor& tensor) {
+      if (!c->find(name)) return;
+      CHECK(wrong(*c, name, on_host(ops, tensor)) == "");
+      compared.insert(name);
+    });
+    const Tensor logits = logits_of(model, rows_of(*c, 0, c->input["tokens"].count()), nullptr);
+    watch_taps({});
+    CHECK(wrong(*c, "logits", logits) == "");
+  }
+  for (const char* name : {"x", "layers.0.x", "layers.1.x", "normed"}) CHECK(compared.count(name) == 1);
+}
+
+/// A prompt in two pieces at every `stride`th place, and in chunks.
+inline void check_splits(Ops& ops, int64_t stride) {
+  for (const Case* c : cases("prompt")) {
+    Model& model = model_of(*c, ops);
+    const Ids tokens = ids(c->input["tokens"]);
+    const auto T = int64_t(tokens.size());
+    KvCache cache(model.ops(), model.config(), 1, T);  // stays dirty from split to split
+    const auto feed = [&](int64_t begin, int64_t end) {
+      Batch batch;
+      batch.add(0, std::span(tokens).subspan(size_t(begin), size_t(end - begin)), begin, false);
+      CHECK(wrong(*c, "logits", logits_of(model, batch, &cache), begin) == "");
+    };
+    for (int64_t split = 1; split < T; split += stride) feed(0, split), feed(split, T);
+    for (const int64_t chunk : {1, 2, 3})
+      for (int64_t begin = 0; begin < T; begin += chunk) feed(begin, std::min(begin + chunk, T));
+  }
+}
+
+/// With the cache and without.
+inline void check_generation(Ops& ops) {
+  for (const Case* c : cases("generate")) {
+    const Ids tokens = ids(c->input["tokens"]);
+    std::vector<Ids> prompts;
+    auto begin = tokens.begin();
+    for (const int32_t length : ids(c->input["lengths"])) prompts.emplace_back(begin, begin + length), begin += length;
+    const auto B = int64_t(prompts.size());
+
+    GenerateOptions options;
+    options.max_tokens = int64_t(c->input.scalar("max_tokens"));
+    options.stop = ids(c->input["eos"]);
+    options.sampling = {c->input.scalar("temperature"), int64_t(c->input.scalar("top_k")), c->input.scalar("top_p")};
+    for (const bool cache : {true, false}) {
+      options.cache = cache;
+      int64_t drawn = 0;
+      if (options.sampling.temperature > 0)
+        options.pick = [&](std::span<const float> logits, const SampleOptions& sampling, double) {
+          std::vector<float> p(logits.size());
+          Ids order;
+          probabilities(p, logits, sampling, order);
+          const Tensor& draws = c->input["draws"];  // (B, max_tokens); sequences draw in turn and none ends early
+          const int64_t n = drawn++;
+          return sample(p, draws.value(n % B * draws.dim(1) + n / B));
+        };
+      Ids made, counts;
+      for (const Ids& one : generate(model_of(*c, ops), prompts, options)) {
+        made.insert(made.end(), one.begin(), one.end());
+        counts.push_back(int32_t(one.size()));
+      }
+      CAPTURE(c->input.name);
+      CHECK(made == ids(c->find("tokens")->value));
+      CHECK(counts == ids(c->find("counts")->value));
+    }
+  }
+}
+
+/// With the cache and without.
+inline void check_last_position(Ops& ops) {
+  for (const Case* c : cases("logits")) {
+    Model& model = model_of(*c, ops);
+    const Ids tokens = ids(c->input["tokens"]);
+    Batch batch;
+    batch.add(0, tokens, 0, false);
+    batch.wanted.erase(batch.wanted.begin(), batch.wanted.begin() + int64_t(c->input.scalar("from")));
+    KvCache cache(model.ops(), model.config(), 1, int64_t(tokens.size()));
+    for (KvCache* with : {&cache, static_cast<KvCache*>(nullptr)})
+      CHECK(wrong(*c, "logits", logits_of(model, batch, with)) == "");
+  }
+}
+
+}  // namespace rungs::test

@@ -1,0 +1,119 @@
+/// What operations give in double, and how far f32 may be from it: for the tests of every device.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "support.hpp"
+
+namespace rungs::test {
+
+inline constexpr double u = unit_roundoff;
+
+/// What a float sum of n products may be off by: 8·√n·u·‖products‖₂. The rounding errors of a sum are about as likely
+/// up as down, so they grow as a random walk; 8 leaves room for its tail and for any order of summation.
+inline double sum_error(double n, double norm) { return 8 * std::sqrt(n) * u * norm; }
+
+struct Expected {
+  std::vector<double> value, budget;
+};
+
+inline Expected linear_in_double(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  Expected e;
+  const int64_t C = x.cols();
+  for (int64_t n = 0; n < x.rows(); ++n)
+    for (int64_t k = 0; k < weight.rows(); ++k) {
+      double sum = bias ? bias.value(k) : 0, squares = sum * sum;
+      for (int64_t c = 0; c < C; ++c) {
+        const double product = x.value(n * C + c) * weight.value(k * C + c);
+        sum += product, squares += product * product;
+      }
+      e.value.push_back(sum);
+      e.budget.push_back(sum_error(double(C + 1), std::sqrt(squares)));
+    }
+  return e;
+}
+
+/// The tensor in another dtype: bf16 by rounding, f16 by hand-picked bits that stand for numbers near one.
+inline Tensor in_16_bits(const Tensor& x, DType dtype) {
+  Tensor out(x.shape(), dtype);
+  for (int64_t i = 0; i < x.count(); ++i) {
+    if (dtype == DType::bf16) out.data<bf16>()[i] = to_bf16(x.data()[i]);
+    if (dtype == DType::f16) out.data<f16>()[i] = f16{uint16_t((i * 7919) % 0x7800 | (i % 3 == 0 ? 0x8000 : 0))};
+  }
+  return out;
+}
+
+/// First-order errors of each step: the mean is a sum over C; the variance is one of squares, whose relative error
+/// halves in the root; then a few single roundings.
+inline Expected layer_norm_in_double(const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) {
+  Expected e;
+  const int64_t C = x.cols();
+  for (int64_t n = 0; n < x.rows(); ++n) {
+    double sum = 0, squares = 0, deviation = 0, fourth = 0;
+    for (int64_t c = 0; c < C; ++c) sum += x.value(n * C + c), squares += std::pow(x.value(n * C + c), 2);
+    const double mean = sum / double(C);
+    for (int64_t c = 0; c < C; ++c) {
+      const double d = x.value(n * C + c) - mean;
+      deviation += d * d, fourth += d * d * d * d;
+    }
+    const double spread = deviation / double(C) + double(epsilon), scale = 1 / std::sqrt(spread);
+    const double mean_error = sum_error(double(C), std::sqrt(squares)) / double(C) + u * std::fabs(mean);
+    const double spread_error =
+        (sum_error(double(C), std::sqrt(fourth)) / double(C) + mean_error * mean_error) / spread;
+    for (int64_t c = 0; c < C; ++c) {
+      const double x_c = x.value(n * C + c), out = (x_c - mean) * scale * weight.value(c);
+      e.value.push_back(out + bias.value(c));
+      e.budget.push_back(std::fabs(weight.value(c)) * scale * (mean_error + u * std::fabs(x_c - mean)) +
+                         std::fabs(out) * (spread_error / 2 + 6 * u) + u * std::fabs(e.value.back()));
+    }
+  }
+  return e;
+}
+
+/// The error of a score moves a weight by as much, relative; so does a rounding of its distance to the largest one.
+inline Expected attend_in_double(const Tensor& q, const Tensor& k, const Tensor& v) {
+  Expected e;
+  const int64_t T = q.rows(), S = k.rows(), D = q.cols();
+  for (int64_t t = 0; t < T; ++t) {
+    const int64_t visible = S - T + t + 1;
+    std::vector<double> weight(static_cast<size_t>(visible));
+    double largest = -std::numeric_limits<double>::infinity(), smallest = -largest, score_error = 0;
+    for (int64_t s = 0; s < visible; ++s) {
+      double score = 0, squares = 0;
+      for (int64_t d = 0; d < D; ++d) {
+        const double product = q.value(t * D + d) * k.value(s * D + d) / std::sqrt(double(D));
+        score += product, squares += product * product;
+      }
+      weight[size_t(s)] = score;
+      largest = std::max(largest, score), smallest = std::min(smallest, score);
+      score_error = std::max(score_error, sum_error(double(D), std::sqrt(squares)) + 3 * u * std::fabs(score));
+    }
+    double sum = 0;
+    for (double& w : weight) sum += w = std::exp(w - largest);
+    const double weight_error =
+        2 * (score_error + u * (largest - smallest)) + (8 * std::sqrt(double(visible)) + 4) * u;  // relative
+    for (int64_t d = 0; d < D; ++d) {
+      double out = 0, size = 0, squares = 0;
+      for (int64_t s = 0; s < visible; ++s) {
+        const double product = weight[size_t(s)] / sum * v.value(s * D + d);
+        out += product, size += std::fabs(product), squares += product * product;
+      }
+      e.value.push_back(out);
+      e.budget.push_back(size * weight_error + sum_error(double(visible), std::sqrt(squares)));
+    }
+  }
+  return e;
+}
+
+/// Head h of (N, H, D), alone.
+inline Tensor head_of(const Tensor& x, int64_t h) {
+  Tensor head({x.dim(0), x.dim(2)});
+  for (int64_t n = 0; n < x.dim(0); ++n)
+    for (int64_t d = 0; d < x.dim(2); ++d) head(n, d) = x(n, h, d);
+  return head;
+}
+
+}  // namespace rungs::test
