@@ -22,6 +22,10 @@ std::optional<Config> named_llama_shape(std::string_view name) {
     c.context = 131072, c.width = 2048, c.heads = 32, c.kv_heads = 8, c.inner_width = 8192, c.layers = 16;
     c.vocabulary = 128256;
     c.rope = {500000, RopeConfig::Scaling::llama3, 32, 1, 4, 8192};
+  } else if (name == "8b") {
+    c.context = 8192, c.width = 4096, c.heads = 32, c.kv_heads = 8, c.inner_width = 14336, c.layers = 32;
+    c.vocabulary = 128256, c.tied = false;
+    c.rope.theta = 500000;
   } else {
     return std::nullopt;
   }

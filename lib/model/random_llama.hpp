@@ -9,7 +9,8 @@
 
 namespace rungs {
 
-/// The shapes that have a name: llama2.c's "stories15M" and "stories110M", and "1b", that of Llama 3.2 1B.
+/// The shapes that have a name: llama2.c's "stories15M" and "stories110M", "1b", that of Llama 3.2 1B, and
+/// "8b", that of Llama 3 8B.
 std::optional<Config> named_llama_shape(std::string_view name);
 
 /// Writes config.json, model.safetensors and a vocabulary.json of made-up words into an existing directory. The weights

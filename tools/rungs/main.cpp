@@ -31,6 +31,7 @@ struct CommandLine {
   std::string lesson = {};
   bool list_as_json = false;
   GradeOptions grade = {};
+  ProfileCommand profile = {};
   GenerateCommand generate{.model = stories, .options = usual_options()};
   LogitsCommand logits{.model = stories};
   TokenizeCommand tokenize{};
@@ -63,6 +64,10 @@ void add_learning(CommandLine& line) {
   add_lesson("start", "put the lesson's file into work/, for you to write", start_lesson);
   add_lesson("check", "build and grade your file of a lesson", check_lesson);
   add_lesson("run", "run a lesson's program", run_lesson);
+  CLI::App* profile =
+      add("profile", "what each line of your kernels asks of memory", [&line] { return profile_lesson(line.profile); });
+  profile->add_option("LESSON", line.profile.lesson, "a lesson about CUDA, from 16 on")->required();
+  profile->add_flag("--json", line.profile.json, "for scripts");
   add_lesson("reset", "put the lesson's file back as it was at the start", reset_lesson);
   CLI::App* grade = add("grade", "grade every lesson", [&line] { return grade_lessons(line.grade); });
   grade->add_option("LESSONS", line.grade.lessons, "only these");
@@ -204,7 +209,7 @@ void add_measuring(CommandLine& line) {
   CLI::App* random = add_command(line, line.app, "Measure", "random-model", "make a LLaMA of random weights",
                                  [&r] { return make_random_model(r); });
   random->add_option("DIR", r.directory, "where config.json, model.safetensors and vocabulary.json go")->required();
-  random->add_option("--shape", r.shape, "stories15M, stories110M or 1b")->capture_default_str();
+  random->add_option("--shape", r.shape, "stories15M, stories110M, 1b or 8b")->capture_default_str();
   random->add_option("--dtype", r.dtype, "of the weights: bf16 or f32")->capture_default_str();
   random->add_option("--context", r.context, "positions that the model knows; 0: as the shape has it")
       ->capture_default_str();
