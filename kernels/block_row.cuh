@@ -39,10 +39,12 @@ struct BlockRow {
   __device__ int column(int i) const { return (i * int(blockDim.x) + int(threadIdx.x)) * width; }
 };
 
-/// Threads for a block that works on a row of C: as few whole warps as keep it in registers, 1024 at most.
+constexpr int longest_block = 1024;  ///< threads that a kernel of BlockRow is compiled for
+
+/// Threads for a block that works on a row of C: as few whole warps as keep it in registers, if longest_block can.
 inline int threads_for_row(int C, int width) {
   const int threads = ceil_div(C, width * BlockRow<1>::kept);
-  return threads > 1024 ? 1024 : ceil_div(threads, 32) * 32;
+  return threads > longest_block ? longest_block : ceil_div(threads, 32) * 32;
 }
 
 }  // namespace rungs

@@ -16,8 +16,12 @@ __device__ inline T warp_sum(T x) {
   for (int away = 16; away > 0; away /= 2) x += __shfl_xor_sync(whole_warp, x, away);
   return x;
 }
-__device__ inline float warp_max(float x) {
-  for (int away = 16; away > 0; away /= 2) x = fmaxf(x, __shfl_xor_sync(whole_warp, x, away));
+template <class T>
+__device__ inline T warp_max(T x) {
+  for (int away = 16; away > 0; away /= 2) {
+    const T other = __shfl_xor_sync(whole_warp, x, away);
+    x = other > x ? other : x;
+  }
   return x;
 }
 ///@}
@@ -36,8 +40,9 @@ __device__ inline T block_sum(T x) {
   __syncthreads();  // before the next call writes of_warp
   return x;
 }
-__device__ inline float block_max(float x) {
-  __shared__ float of_warp[32];
+template <class T>
+__device__ inline T block_max(T x) {
+  __shared__ T of_warp[32];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
   x = warp_max(x);
   if (lane == 0) of_warp[warp] = x;

@@ -7,7 +7,8 @@ namespace rungs {
 /// Rung 3: one block per row, 16 bytes a load, and the row stays in registers between the sum and the product. So
 /// memory sees each float once on its way in and once on its way out, and even a single row keeps a whole block busy.
 template <int width, class W>
-__global__ void rms_norm_block_per_row(float* out, const float* x, const W* weight, int C, float epsilon) {
+__global__ void __launch_bounds__(longest_block)
+    rms_norm_block_per_row(float* out, const float* x, const W* weight, int C, float epsilon) {
   BlockRow<width> row(x + blockIdx.x * size_t(C), C);  // x[n, :]
   float* out_n = out + blockIdx.x * size_t(C);         // out[n, :]
 

@@ -19,7 +19,8 @@ __device__ static void put(bf16* row, int C, int c, const Few<width>& x) {
 /// Rung 3 between its neighbours: the residual sum x += y is made while the row is read (y may be null: no sum), and
 /// the result is written as the next product wants it. Each of the two saves reading and writing the row once more.
 template <int width, class Out, class W>
-__global__ void rms_norm_fused(Out* out, float* x, const float* y, const W* weight, int C, float epsilon) {
+__global__ void __launch_bounds__(longest_block)
+    rms_norm_fused(Out* out, float* x, const float* y, const W* weight, int C, float epsilon) {
   constexpr int outs = sizeof(Out) == sizeof(bf16) ? 2 : 1;
   float* x_n = x + blockIdx.x * size_t(C);           // x[n, :]
   Out* out_n = out + blockIdx.x * size_t(C) * outs;  // out[n, :]

@@ -13,7 +13,7 @@ namespace rungs {
 /// __expf(x) is 2 to the x · log2(e), two instructions. Its relative error grows with |x| just as that of the
 /// subtraction before it does.
 template <int width>
-__global__ void softmax_online(float* out, const float* x, int C) {
+__global__ void __launch_bounds__(longest_block) softmax_online(float* out, const float* x, int C) {
   BlockRow<width> row(x + blockIdx.x * size_t(C), C);  // x[n, :]
   float* out_n = out + blockIdx.x * size_t(C);         // out[n, :]
 
