@@ -24,21 +24,55 @@ struct LaunchShape {
   cudaStream_t stream = nullptr;  ///< the launch does not wait for the kernel
 };
 
-/// Launches a kernel: `launch(add_kernel, {ceil_div(n, 256), 256, 0, stream}, out, x, n)`. \throws CudaError naming the
-/// kernel, its shape and the limit that it broke. A fault inside the kernel shows here on the CPU, and at the next
-/// synchronization on a GPU.
-template <class... P, class... A>
-void launch(void (*kernel)(P...), const LaunchShape& shape, A&&... arguments);
-
 /// How many pieces of size `size` cover n.
 template <class T, class U>
-constexpr T ceil_div(T n, U size) {
+__host__ __device__ constexpr T ceil_div(T n, U size) {
   return T((n + T(size) - 1) / T(size));
 }
 
 /// \throws CudaError with the call's words and the runtime's, when `result` is not cudaSuccess.
 void check_cuda(cudaError_t result, const char* call, const char* file, int line);
 
+/// Asks for dynamic shared memory beyond the 48 KB that a kernel may have unasked. \throws CudaError
+void allow_shared(const void* kernel, size_t bytes);
+
+/// \throws CudaError naming the kernel, its shape and the limit that it broke, when `result` is not cudaSuccess.
+void check_launch(cudaError_t result, const void* kernel, const LaunchShape& shape);
+
+#if defined(__CUDACC__) || defined(RUNGS_CUDA_ON_CPU)
+
+/// Launches a kernel: `launch(add_kernel, {ceil_div(n, 256), 256, 0, stream}, out, x, n)`. \throws CudaError naming the
+/// kernel, its shape and the limit that it broke. A fault inside the kernel shows here on the CPU, and at the next
+/// synchronization on a GPU.
+template <class... P, class... A>
+void launch(void (*kernel)(P...), const LaunchShape& shape, A&&... arguments) {
+  static_assert(sizeof...(P) == sizeof...(A), "a launch gives one argument for each parameter of the kernel");
+  const void* address = reinterpret_cast<const void*>(kernel);
+  if (shape.shared_bytes > 48 * 1024) allow_shared(address, shape.shared_bytes);  // a GPU wants to be asked
+#ifdef __CUDACC__
+  kernel<<<shape.grid, shape.block, shape.shared_bytes, shape.stream>>>(static_cast<P>(std::forward<A>(arguments))...);
+  check_launch(cudaGetLastError(), address, shape);
+#else
+  using Call = host::Call<P...>;
+  const Call call{kernel, {static_cast<P>(std::forward<A>(arguments))...}};
+  host::launch(
+      {address, shape.grid, shape.block, shape.shared_bytes, shape.stream, &call, sizeof call, Call::run, Call::copy});
+#endif
+}
+
+#endif
+
 }  // namespace rungs
 
+/// Checks a call of the CUDA runtime: `CUDA_CHECK(cudaFree(p));`
 #define CUDA_CHECK(call) ::rungs::check_cuda((call), #call, __FILE__, __LINE__)
+
+/// The block's dynamic shared memory, as many bytes as the launch gave, seen as an array of T: `DYNAMIC_SHARED(float,
+/// tile);`
+#ifdef RUNGS_CUDA_ON_CPU
+#define DYNAMIC_SHARED(T, name) T* const name = static_cast<T*>(::rungs::host::dynamic_shared())
+#else
+#define DYNAMIC_SHARED(T, name)                                          \
+  extern __shared__ __align__(128) unsigned char rungs_dynamic_shared[]; \
+  T* const name = reinterpret_cast<T*>(rungs_dynamic_shared)
+#endif

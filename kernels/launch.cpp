@@ -1,0 +1,72 @@
+#include "launch.cuh"
+
+#include <cxxabi.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace rungs {
+
+void check_cuda(cudaError_t result, const char* call, const char* file, int line) {
+  if (result == cudaSuccess) return;
+  const char* folder = std::strrchr(file, '/');
+  throw CudaError(fmt::format("{}: {} ({}:{})", call, cudaGetErrorString(result), folder ? folder + 1 : file, line));
+}
+
+void allow_shared(const void* kernel, size_t bytes) {
+  const cudaError_t result = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes));
+  if (result == cudaSuccess) return;
+  cudaGetLastError();  // it is said here; the next call must not find it
+  check_launch(result, kernel, {0, 0, bytes, nullptr});
+}
+
+static std::string name_of_kernel([[maybe_unused]] const void* kernel) {
+#if defined(CUDART_VERSION) && CUDART_VERSION >= 12030
+  const char* name = nullptr;
+  if (cudaFuncGetName(&name, kernel) == cudaSuccess) {
+    char* text = abi::__cxa_demangle(name, nullptr, nullptr, nullptr);
+    const std::string result = text ? text : name;
+    std::free(text);
+    return result;
+  }
+#endif
+  return "a kernel";
+}
+
+/// The limit that the launch breaks, or the runtime's own words.
+static std::string broken_limit(cudaError_t result, const void* kernel, const LaunchShape& shape) {
+  int device = 0;
+  cudaDeviceProp limit;
+  cudaFuncAttributes needs;
+  if (cudaGetDevice(&device) != cudaSuccess || cudaGetDeviceProperties(&limit, device) != cudaSuccess) {
+    return "there is no usable device. The same kernels run on the CPU: --on host";
+  }
+  if (cudaFuncGetAttributes(&needs, kernel) != cudaSuccess) return cudaGetErrorString(result);
+  const dim3 &grid = shape.grid, &block = shape.block;
+  const size_t threads = size_t(block.x) * block.y * block.z, shared = needs.sharedSizeBytes + shape.shared_bytes;
+  if (shared > limit.sharedMemPerBlockOptin)
+    return fmt::format("{} bytes of shared memory, {} of them static, the limit is {}", shared, needs.sharedSizeBytes,
+                       limit.sharedMemPerBlockOptin);
+  if (threads > size_t(needs.maxThreadsPerBlock))
+    return fmt::format("a block of {} threads, the limit for this kernel is {}", threads, needs.maxThreadsPerBlock);
+  const unsigned sizes[] = {block.x, block.y, block.z, grid.x, grid.y, grid.z};
+  for (int i = 0; i < 6; ++i) {
+    const int most = i < 3 ? limit.maxThreadsDim[i] : limit.maxGridSize[i - 3];
+    if (sizes[i] < 1 || sizes[i] > unsigned(most))
+      return fmt::format("{}Dim.{} is {}, the limit is {}", i < 3 ? "block" : "grid", "xyz"[i % 3], sizes[i], most);
+  }
+  return cudaGetErrorString(result);
+}
+
+void check_launch(cudaError_t result, const void* kernel, const LaunchShape& shape) {
+  if (result == cudaSuccess) return;
+  const dim3 &grid = shape.grid, &block = shape.block;
+  throw CudaError(
+      fmt::format("launch of {} with grid ({},{},{}), block ({},{},{}), {} bytes of dynamic shared memory: {}",
+                  name_of_kernel(kernel), grid.x, grid.y, grid.z, block.x, block.y, block.z, shape.shared_bytes,
+                  broken_limit(result, kernel, shape)));
+}
+
+}  // namespace rungs
