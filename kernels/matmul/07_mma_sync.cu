@@ -1,0 +1,146 @@
+/// Rung 7: tensor cores by hand. Asynchronous copies bring tiles into a ring of stages in shared memory, several steps
+/// ahead; ldmatrix takes fragments out of it; mma.sync multiplies them. The pieces of a row are permuted (the swizzle),
+/// so that neither the copies nor ldmatrix meet a bank twice, with no padding.
+#include "launch.cuh"
+#include "matmul/bf16_rows.cuh"
+#include "matmul/matmul.hpp"
+#include "tensor_core.cuh"
+
+namespace rungs {
+
+namespace {
+
+constexpr int tile_m = 128, depth = 64, stages = 3;
+constexpr int pieces = depth / 8;  // of 16 bytes, in a row of a stage
+constexpr int warp_side = 64;      // a warp computes 64 x 64 elements of c
+
+/// Where piece `piece` of row `row` stands in a stage. 8 rows below each other, or 8 pieces side by side, are in 8
+/// different groups of four banks.
+__device__ int place(int row, int piece) { return row * pieces + (piece ^ row % 8); }
+
+}  // namespace
+
+/// c: (M, N); a: (M, parts · K); b: (N, K). A block has a warp for each 64 x 64 of its tile_m x tile_n elements.
+template <int tile_n, bool aligned>
+__global__ void __launch_bounds__(tile_m* tile_n / (warp_side * warp_side) * 32, 1)
+    matmul_mma_sync(float* c, const bf16* a, const bf16* b, int M, int N, int K, int parts) {
+  constexpr int threads = tile_m * tile_n / (warp_side * warp_side) * 32;
+  constexpr int rows = tile_m + tile_n;  // of a stage: first those of a, then those of b
+  DYNAMIC_SHARED(uint4, ring);           // (stage, row, piece)
+  const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
+  const int m0 = blockIdx.y * tile_m, n0 = blockIdx.x * tile_n;  // this block's corner of c
+
+  // Step s multiplies columns k0 to k0 + depth of part s / steps of a with the same columns of b.
+  const int steps = (K + depth - 1) / depth;
+  const auto load_step = [&](int s) {
+    const int part = s / steps, k0 = s % steps * depth;
+    uint4* const stage = ring + s % stages * rows * pieces;
+    for (int i = thread; i < rows * pieces; i += threads) {
+      const int row = i / pieces, piece = i % pieces, k = k0 + piece * 8;
+      const int m = m0 + row, n = n0 + row - tile_m;
+      const bf16* const from =
+          row < tile_m ? (m < M ? a + (size_t(m) * parts + part) * K : nullptr) : (n < N ? b + size_t(n) * K : nullptr);
+      if constexpr (aligned) {
+        const bool there = from != nullptr && k < K;  // where nothing is there, 0 bytes are read and zeros arrive
+        cp_async_16(&stage[place(row, piece)], there ? from + k : b, there ? 16 : 0);
+      } else {
+        stage[place(row, piece)] = eight_of<false>(from, k, K);
+      }
+    }
+  };
+
+  const int my_m = warp % (tile_m / warp_side) * warp_side;           // this warp's rows of a in a stage
+  const int my_n = tile_m + warp / (tile_m / warp_side) * warp_side;  // and of b
+  float sum[warp_side / 16][warp_side / 8][4] = {};                   // fragments of 16 x 8
+  const auto multiply = [&](const uint4* stage) {
+#pragma unroll
+    for (int k = 0; k < pieces; k += 2) {  // 16 columns are two pieces
+      uint32_t column[warp_side / 16][4], row[warp_side / 16][4];
+      // Four 8 x 8 matrices each: of a, rows 0-7 and 8-15 of the left piece, then of the right; of b, both pieces of
+      // rows 0-7, then of rows 8-15. Lane l says where row l % 8 of matrix l / 8 begins.
+      for (int i = 0; i < warp_side / 16; ++i)
+        ldmatrix_x4(column[i], &stage[place(my_m + i * 16 + lane % 16, k + lane / 16)]);
+      for (int j = 0; j < warp_side / 16; ++j)
+        ldmatrix_x4(row[j], &stage[place(my_n + j * 16 + lane / 16 * 8 + lane % 8, k + lane / 8 % 2)]);
+      for (int i = 0; i < warp_side / 16; ++i)
+        for (int j = 0; j < warp_side / 16; ++j) {
+          mma_m16n8k16(sum[i][2 * j], column[i], {row[j][0], row[j][1]});
+          mma_m16n8k16(sum[i][2 * j + 1], column[i], {row[j][2], row[j][3]});
+        }
+    }
+  };
+
+  for (int s = 0; s < stages - 1; ++s) {
+    if (s < parts * steps) load_step(s);
+    cp_async_commit();
+  }
+  for (int s = 0; s < parts * steps; ++s) {
+    cp_async_wait<stages - 2>();  // this thread's copies of step s have arrived
+    __syncthreads();              // and everybody's; and nobody reads the stage of step s - 1 any more
+    if (s + stages - 1 < parts * steps) load_step(s + stages - 1);
+    cp_async_commit();  // a group for every step, empty ones too, so that the wait counts right
+    multiply(ring + s % stages * rows * pieces);
+  }
+
+  // A lane has two neighbours of row lane / 4 and two of the row 8 below in each fragment.
+#pragma unroll
+  for (int i = 0; i < warp_side / 16; ++i)
+#pragma unroll
+    for (int j = 0; j < warp_side / 8; ++j)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int m = m0 + my_m + i * 16 + half * 8 + lane / 4, n = n0 + my_n - tile_m + j * 8 + lane % 4 * 2;
+        if (m >= M || n >= N) continue;
+        float* const out = c + size_t(m) * N + n;
+        if (N % 2 == 0 && aligned) {
+          *reinterpret_cast<float2*>(out) = make_float2(sum[i][j][2 * half], sum[i][j][2 * half + 1]);
+        } else {
+          out[0] = sum[i][j][2 * half];
+          if (n + 1 < N) out[1] = sum[i][j][2 * half + 1];
+        }
+      }
+}
+
+/// parts: (M, 2K); x: (M, K). A thread takes `width` neighbours.
+template <int width>
+__global__ void split_bf16_elements(bf16* parts, const float* x, int M, int K) {
+  const int per_row = K / width;
+  const size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= size_t(M) * per_row) return;
+  const size_t m = i / per_row;
+  const int k = int(i % per_row) * width;
+  store_split<width>(parts + m * 2 * K, K, k, load<width>(x + m * K + k));
+}
+
+namespace {
+
+template <int tile_n, bool aligned>
+void launch_mma_sync(float* c, const bf16* a, const bf16* b, int M, int N, int K, int parts, cudaStream_t stream) {
+  constexpr int threads = tile_m * tile_n / (warp_side * warp_side) * 32;
+  constexpr size_t bytes = stages * (tile_m + tile_n) * depth * sizeof(bf16);
+  const dim3 grid(ceil_div(N, tile_n), ceil_div(M, tile_m));
+  launch(matmul_mma_sync<tile_n, aligned>, {grid, threads, bytes, stream}, c, a, b, M, N, K, parts);
+}
+
+}  // namespace
+
+void matmul_07(float* c, const bf16* a, const bf16* b, int M, int N, int K, int parts, cudaStream_t stream) {
+  if (M == 0 || N == 0) return;
+  constexpr int enough_blocks = 128;  // about as many as a large GPU has multiprocessors
+  if (K % 8 != 0 || !aligned_to(8, a, b) || !aligned_to(2, c))
+    launch_mma_sync<128, false>(c, a, b, M, N, K, parts, stream);
+  else if (ceil_div(M, tile_m) * ceil_div(N, 256) < enough_blocks)
+    launch_mma_sync<128, true>(c, a, b, M, N, K, parts, stream);
+  else
+    launch_mma_sync<256, true>(c, a, b, M, N, K, parts, stream);
+}
+
+void split_bf16(bf16* parts, const float* x, int M, int K, cudaStream_t stream) {
+  if (M == 0 || K == 0) return;
+  constexpr size_t threads = 256;
+  const bool by_4 = rows_of_4(K, parts, x);
+  const auto kernel = by_4 ? split_bf16_elements<4> : split_bf16_elements<1>;
+  launch(kernel, {unsigned(ceil_div(size_t(M) * K / (by_4 ? 4 : 1), threads)), threads, 0, stream}, parts, x, M, K);
+}
+
+}  // namespace rungs
