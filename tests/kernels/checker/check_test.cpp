@@ -1,0 +1,95 @@
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+#include "checker/faults.hpp"
+
+namespace rungs::test {
+
+std::vector<Fault>& faults() {
+  static std::vector<Fault> all;
+  return all;
+}
+
+DeviceFloats::DeviceFloats(size_t n, bool written) {
+  CUDA_CHECK(cudaMalloc(&data_, n * sizeof(float)));
+  if (!written) return;
+  std::vector<float> values(n);
+  std::iota(values.begin(), values.end(), 0.0f);
+  CUDA_CHECK(cudaMemcpy(data_, values.data(), n * sizeof(float), cudaMemcpyHostToDevice));
+}
+
+DeviceFloats::~DeviceFloats() { cudaFree(data_); }
+
+namespace {
+
+/// "races.cu:12" for each line that is marked with the fault's name.
+std::vector<std::string> marked_lines(const Fault& fault) {
+  const std::string name = std::filesystem::path(fault.file).filename().string();
+  std::ifstream source(fault.file);
+  REQUIRE(source.is_open());
+  std::vector<std::string> lines;
+  std::string line;
+  for (int number = 1; std::getline(source, line); ++number) {
+    const size_t mark = line.find("// fault: ");
+    if (mark == std::string::npos) continue;
+    const std::string names = ", " + line.substr(mark + 10) + ",";  // several may share a line
+    if (names.find(", " + fault.name + ",") != std::string::npos) lines.push_back(name + ":" + std::to_string(number));
+  }
+  return lines;
+}
+
+/// What is wrong with the message about a fault; empty when it names the fault, its lines and its place.
+std::string lacks(const Fault& fault, const std::string& message) {
+  for (const std::string& line : marked_lines(fault)) {
+    const size_t at = message.find(line), end = at + line.size();
+    const bool whole = at != std::string::npos && (end == message.size() || !std::isdigit(message[end]));
+    if (!whole) return "the line " + line;
+  }
+  const bool launched = !fault.file.ends_with("launches.cu");
+  for (const std::string& words : {fault.says, std::string(launched ? "kernel " : ""),
+                                   std::string(launched ? "block (" : ""), std::string(launched ? "thread (" : "")}) {
+    if (message.find(words) == std::string::npos) return "the words '" + words + "'";
+  }
+  return "";
+}
+
+void check_faults(const std::string& file) {
+  int count = 0;
+  for (const Fault& fault : faults()) {
+    if (!fault.file.ends_with("/" + file)) continue;
+    ++count;
+    INFO(fault.name);
+    std::string message;
+    try {
+      fault.run(false);
+    } catch (const CudaError& error) {
+      message = error.what();
+    }
+    INFO(message);
+    CHECK(lacks(fault, message) == "");
+    CHECK_NOTHROW(fault.run(true));
+    if (std::getenv("RUNGS_SHOW_FAULTS")) MESSAGE(fault.name << "\n" << message);
+  }
+  CHECK(count > 0);
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("checker");
+
+TEST_CASE("a race on shared memory is reported with both lines and its twin with a barrier is not") {
+  check_faults("races.cu");
+}
+TEST_CASE("the lanes of a warp are ordered by __syncwarp and its mask alone") { check_faults("warps.cu"); }
+TEST_CASE("blocks and their barriers: divergence and races on device memory") { check_faults("blocks.cu"); }
+TEST_CASE("what a kernel may not touch") { check_faults("bounds.cu"); }
+TEST_CASE("memory that nobody wrote") { check_faults("unwritten.cu"); }
+TEST_CASE("asynchronous copies") { check_faults("copies.cu"); }
+TEST_CASE("launches that a GPU refuses") { check_faults("launches.cu"); }
+
+TEST_SUITE_END();
+
+}  // namespace rungs::test
