@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# One command for a machine with a GPU, under 8 minutes: builds, runs the kernels' and models' tests on the device, then
+# measures every rung and whole models. Prints a table last and writes bench/results/gpu_NAME_DATE.json.
+#   bench/gpu.sh                  here
+#   bench/gpu.sh --pack DIR       puts programs and the libraries that they need into DIR, for a machine without the
+#                                 packages of cmake/dependencies.txt (needs nvcc, no GPU)
+#   bench/gpu.sh --programs DIR   runs what --pack made, and builds nothing
+# OUT=DIR: where the JSON goes. Status 0: all is right; 1: something failed; 2: it cannot run here.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+limit=480
+programs=(gpu_bench kernel_tests_gpu rungs_gpu rungs)
+
+fail() { echo "$2" >&2; exit "$1"; }
+left() { echo $((limit - SECONDS > $1 ? $1 : limit - SECONDS > 5 ? limit - SECONDS : 5)); }
+build() {  # FOLDER OPTIONS...
+  command -v cmake >/dev/null || fail 2 "bench/gpu.sh builds with cmake, and there is none; see --pack"
+  cmake -S . -B "$1" -G Ninja -DCMAKE_BUILD_TYPE=Release "${@:2}" >/dev/null
+  cmake --build "$1" -j "$(nproc)" --target "${programs[@]}" >build/gpu_build.log 2>&1 ||
+    { tail -30 build/gpu_build.log >&2; fail 1 "It does not build; the whole log is build/gpu_build.log"; }
+}
+
+given= pack=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --programs) given=${2:?a folder} ; shift 2 ;;
+    --pack) pack=${2:?a folder} ; shift 2 ;;
+    *) fail 2 "usage: bench/gpu.sh [--programs DIR | --pack DIR]" ;;
+  esac
+done
+mkdir -p build
+
+if [ -n "$pack" ]; then
+  build build/gpu -DRUNGS_NATIVE=OFF  # for any processor of the kind
+  mkdir -p "$pack/lib"
+  for program in "${programs[@]}"; do
+    cp "build/gpu/bin/$program" "$pack/"
+    # What a bare machine has, the C library and its relatives, stays out.
+    ldd "build/gpu/bin/$program" | awk '$3 ~ /^\// && $1 !~ /^(libc|libm|libdl|librt|libpthread)\.so/ { print $3 }'
+  done | sort -u | xargs -I{} cp -L {} "$pack/lib/"
+  strip "$pack"/gpu_bench "$pack"/kernel_tests_gpu "$pack"/rungs_gpu "$pack"/rungs
+  du -sh "$pack"
+  exit 0
+fi
+
+command -v nvidia-smi >/dev/null && nvidia-smi -L >/dev/null 2>&1 ||
+  fail 2 "bench/gpu.sh needs a machine with an NVIDIA GPU and its driver: nvidia-smi finds none here."
+name=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -1)
+echo "== $name"
+
+if [ -n "$given" ]; then
+  bin=$given
+  export LD_LIBRARY_PATH=$given/lib:${LD_LIBRARY_PATH:-}
+else
+  echo "== Building (${SECONDS} s)"
+  timeout "$(left 240)" bash -c "$(declare -f build fail); $(declare -p programs); build build/release" || fail 1 "The build did not end well in time"
+  bin=build/release/bin
+fi
+for program in gpu_bench kernel_tests_gpu; do
+  [ -x "$bin/$program" ] || fail 2 "There is no $bin/$program: was nvcc 12 or newer found?"
+done
+status=0
+
+echo "== Tests of the kernels and models on the device (${SECONDS} s)"
+timeout "$(left 120)" "$bin/kernel_tests_gpu" || { echo "FAILED: kernel_tests_gpu"; status=1; }
+if [ -x "$bin/rungs_gpu" ] && [ -d weights/stories ]; then
+  story=(generate --model weights/stories --prompt "Once upon a time" --max-tokens 64)
+  timeout "$(left 30)" "$bin/rungs" "${story[@]}" >build/cpu.txt || status=1
+  timeout "$(left 30)" "$bin/rungs_gpu" "${story[@]}" --backend cuda >build/gpu.txt || status=1
+  cmp build/cpu.txt build/gpu.txt && echo "The story of the GPU is that of the CPU." || { echo "FAILED: another story"; status=1; }
+fi
+
+# PyTorch and cuBLAS are yardsticks: where they are missing their cells stay empty.
+torch=()
+if python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
+  echo "== PyTorch (${SECONDS} s)"
+  torch=($(timeout "$(left 60)" python3 bench/torch_prefill.py 8b 1b | sed 's/^/--torch /')) || true
+  cublas=$(python3 -c 'import glob, os, torch
+print((glob.glob(os.path.dirname(torch.__file__) + "/../nvidia/*/lib/libcublas.so.1?") + [""])[0])' 2>/dev/null) || cublas=
+  [ -n "$cublas" ] && export RUNGS_CUBLAS=${RUNGS_CUBLAS:-$cublas}
+fi
+
+echo "== Measuring (${SECONDS} s)"
+out=${OUT:-bench/results}
+mkdir -p "$out"
+json=$out/gpu_$(echo "$name" | tr -cs '[:alnum:]\n' _ | tr '[:upper:]' '[:lower:]')_$(date +%F).json
+timeout "$(left 240)" "$bin/gpu_bench" --json "$json" "${torch[@]}" 2>build/gpu_bench.log ||
+  { status=1; tail -5 build/gpu_bench.log; echo "FAILED: gpu_bench; its log is build/gpu_bench.log"; }
+[ -z "${OUT:-}" ] || cp build/gpu_bench.log "$out/"
+echo "== ${SECONDS} s, status $status"
+exit $status
