@@ -1,5 +1,5 @@
 # add_lesson(06_causal_mask BUILDS_ON 05_attention) makes of lessons/06_causal_mask:
-#   06_causal_mask            its program: main.cpp with the solution, and the solutions of the lessons that it builds on
+#   06_causal_mask            its program: main.cpp or main.cu with the solution, and the solutions of the lessons that it builds on
 #   06_causal_mask_solution   the runner process of the solution
 #   06_causal_mask_mine       the same with work/06_causal_mask.cpp; built only when asked for
 #   06_causal_mask_elsewhere  the same with the file in the folder that RUNGS_WORK names when rungs is run
@@ -7,38 +7,76 @@
 #   06_causal_mask_starter    the same with the generated starter
 #   06_causal_mask_test       its suites, as doctest cases
 #   06_causal_mask_piece      the file that takes part in rungs_mine, the capstone: the learner's where it passed
+# A lesson whose solution is solution.cu is about CUDA. Its program runs the kernels on the host's engine, its runner
+# processes run them under the checker, and it takes no part in rungs_mine. From broken.cu it has one program more,
+#   16_cuda_first_broken      kernels that are wrong on purpose, under the checker: for the page's sessions
 set_property(GLOBAL PROPERTY RUNGS_LESSONS "")
+
+# The one place that knows how a lesson's files end.
+function(lesson_solution name out)
+  set(file ${PROJECT_SOURCE_DIR}/lessons/${name}/solution.cu)
+  if(NOT EXISTS ${file})
+    set(file ${PROJECT_SOURCE_DIR}/lessons/${name}/solution.cpp)
+  endif()
+  set(${out} ${file} PARENT_SCOPE)
+endfunction()
+
+# A library of a lesson's solution, which may call the lessons below it, never one above.
+function(add_solution library source solution)
+  add_library(${library} STATIC ${solution})
+  target_include_directories(${library} PRIVATE ${source} INTERFACE ${PROJECT_SOURCE_DIR}/lessons)
+  target_include_directories(${library} PRIVATE ${PROJECT_SOURCE_DIR}/lessons)
+  target_link_libraries(${library} PUBLIC rungs ${ARGN})
+endfunction()
 
 function(add_lesson name)
   cmake_parse_arguments(LESSON "" "" "BUILDS_ON" ${ARGN})
   set(source ${PROJECT_SOURCE_DIR}/lessons/${name})
   set(references ${PROJECT_SOURCE_DIR}/weights/references/${name})
   set(made ${PROJECT_BINARY_DIR}/lessons/${name})
+  lesson_solution(${name} solution)
+  get_filename_component(ending ${solution} EXT)
+  if(ending STREQUAL ".cu")
+    set(kernels TRUE)
+    set(checked _checked)
+  else()
+    set(kernels FALSE)
+    set(checked "")
+  endif()
 
-  # What follows from solution.cpp and mistakes.toml.
+  # What follows from the solution and mistakes.toml.
   file(GLOB cases CONFIGURE_DEPENDS ${references}/*/case.json)
-  set(files starter.cpp mistakes.cpp mistakes.json pieces.hpp solution_glue.cpp mine_glue.cpp suites.cpp)
+  set(files starter${ending} mistakes${ending} mistakes.json pieces.hpp solution_glue.cpp mine_glue.cpp suites.cpp)
   list(TRANSFORM files PREPEND ${made}/)
   add_custom_command(
     OUTPUT ${made}/stamp BYPRODUCTS ${files}
     COMMAND anatomize ${source} ${references} ${made}
     COMMAND ${CMAKE_COMMAND} -E touch ${made}/stamp
-    DEPENDS anatomize ${source}/solution.cpp ${source}/mistakes.toml ${cases}
+    DEPENDS anatomize ${solution} ${source}/mistakes.toml ${cases}
     COMMENT "Taking ${name} apart")
   add_custom_target(${name}_made DEPENDS ${made}/stamp)
 
-  # The solution; a lesson may call the lessons below it, never one above.
-  add_library(${name}_lib STATIC ${source}/solution.cpp)
-  target_include_directories(${name}_lib PRIVATE ${source} INTERFACE ${PROJECT_SOURCE_DIR}/lessons)
-  target_include_directories(${name}_lib PRIVATE ${PROJECT_SOURCE_DIR}/lessons)
-  target_link_libraries(${name}_lib PUBLIC rungs)
+  # The solution, and for the runner processes of a lesson about CUDA the same under the checker.
   set(below "")
+  set(below_in_runners "")
   foreach(lesson IN LISTS LESSON_BUILDS_ON)
     list(APPEND below ${lesson}_lib)
+    if(TARGET ${lesson}_lib${checked})
+      list(APPEND below_in_runners ${lesson}_lib${checked})
+    else()
+      list(APPEND below_in_runners ${lesson}_lib)
+    endif()
   endforeach()
-  target_link_libraries(${name}_lib PUBLIC ${below})
+  add_solution(${name}_lib ${source} ${solution} ${below})
+  if(kernels)
+    set(files ${solution} ${source}/main.cu ${made}/starter.cu ${made}/mistakes.cu ${PROJECT_SOURCE_DIR}/work/${name}.cu)
+    kernel_sources(${files})
+    kernel_target_options(${name}_lib PLAIN)
+    add_solution(${name}_lib_checked ${source} ${solution} ${below_in_runners})
+    kernel_target_options(${name}_lib_checked CHECKED)
+  endif()
 
-  add_executable(${name} ${source}/main.cpp)
+  add_executable(${name} ${source}/main${ending})
   target_include_directories(${name} PRIVATE ${source})
   target_link_libraries(${name} PRIVATE ${name}_lib)
 
@@ -47,43 +85,56 @@ function(add_lesson name)
   add_dependencies(${name}_cases ${name}_made)
   target_include_directories(${name}_cases PRIVATE ${source} ${made} ${PROJECT_SOURCE_DIR}/lessons)
   target_link_libraries(${name}_cases PRIVATE rungs_grade)
+  if(kernels)
+    target_link_libraries(${name}_cases PRIVATE cuda_on_cpu_checked)
+  endif()
   foreach(which solution mine elsewhere starter mistakes)
-    if(which STREQUAL solution)
+    if(which STREQUAL "solution")
       set(code ${made}/solution_glue.cpp)
-    elseif(which STREQUAL mine)
-      set(code ${PROJECT_SOURCE_DIR}/work/${name}.cpp ${made}/mine_glue.cpp)
-    elseif(which STREQUAL elsewhere)
+    elseif(which STREQUAL "mine")
+      set(code ${PROJECT_SOURCE_DIR}/work/${name}${ending} ${made}/mine_glue.cpp)
+    elseif(which STREQUAL "elsewhere")
       set(code ${PROJECT_BINARY_DIR}/elsewhere/${name}.cpp ${made}/mine_glue.cpp)  # rungs writes the first: it includes the file
-    elseif(which STREQUAL starter)
-      set(code ${made}/starter.cpp ${made}/mine_glue.cpp)
-    elseif(which STREQUAL mistakes)
-      set(code ${made}/mistakes.cpp)
+    elseif(which STREQUAL "starter")
+      set(code ${made}/starter${ending} ${made}/mine_glue.cpp)
+    elseif(which STREQUAL "mistakes")
+      set(code ${made}/mistakes${ending})
     endif()
     set_source_files_properties(${code} PROPERTIES GENERATED ON)
     add_executable(${name}_${which} ${code})
     add_dependencies(${name}_${which} ${name}_made)
     target_include_directories(${name}_${which} PRIVATE ${source} ${made} ${PROJECT_SOURCE_DIR}/lessons)
-    target_link_libraries(${name}_${which} PRIVATE runner_main ${name}_cases rungs_grade ${below})
-    target_compile_options(${name}_${which} PRIVATE -O0 -g)  # from save to verdict, and for a debugger
-    target_precompile_headers(${name}_${which} REUSE_FROM runner_main)
+    target_link_libraries(${name}_${which} PRIVATE runner_main ${name}_cases rungs_grade ${below_in_runners})
+    if(kernels)
+      kernel_target_options(${name}_${which} CHECKED)
+      target_link_libraries(${name}_${which} PRIVATE kernel_case)
+    else()
+      target_compile_options(${name}_${which} PRIVATE -O0 -g)  # from save to verdict, and for a debugger
+      target_precompile_headers(${name}_${which} REUSE_FROM runner_main)
+    endif()
   endforeach()
-  target_link_libraries(${name}_solution PRIVATE ${name}_lib)
+  target_link_libraries(${name}_solution PRIVATE ${name}_lib${checked})
   foreach(which mine elsewhere)  # a half-written file has unused names, and no warning may keep it from its verdict
     set_target_properties(${name}_${which} PROPERTIES EXCLUDE_FROM_ALL ON COMPILE_WARNING_AS_ERROR OFF)
     target_compile_options(${name}_${which} PRIVATE -Wno-unused -Wno-unused-parameter)
   endforeach()
   target_compile_options(${name}_mistakes PRIVATE -w)  # wrong code may well warn
   target_compile_options(${name}_starter PRIVATE -w)
-  foreach(target ${name}_lib ${name} ${name}_cases)
-    target_precompile_headers(${target} REUSE_FROM rungs)
-  endforeach()
+  if(kernels)
+    kernel_target_options(${name} PLAIN)
+    add_broken_kernels(${name})
+  else()
+    foreach(target ${name}_lib ${name} ${name}_cases)
+      target_precompile_headers(${target} REUSE_FROM rungs)
+    endforeach()
 
-  set(piece ${PROJECT_BINARY_DIR}/pieces/${name}.cpp)  # written by `rungs generate --mine`
-  set_source_files_properties(${piece} PROPERTIES GENERATED ON)
-  add_library(${name}_piece OBJECT EXCLUDE_FROM_ALL ${piece})
-  target_include_directories(${name}_piece PRIVATE ${source} ${PROJECT_SOURCE_DIR}/lessons)
-  target_link_libraries(${name}_piece PRIVATE rungs)
-  target_compile_options(${name}_piece PRIVATE -w)
+    set(piece ${PROJECT_BINARY_DIR}/pieces/${name}.cpp)  # written by `rungs generate --mine`
+    set_source_files_properties(${piece} PROPERTIES GENERATED ON)
+    add_library(${name}_piece OBJECT EXCLUDE_FROM_ALL ${piece})
+    target_include_directories(${name}_piece PRIVATE ${source} ${PROJECT_SOURCE_DIR}/lessons)
+    target_link_libraries(${name}_piece PRIVATE rungs)
+    target_compile_options(${name}_piece PRIVATE -w)
+  endif()
 
   add_test(NAME ${name}/expected COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> -DEXPECTED=${source}/expected.txt
     -P ${PROJECT_SOURCE_DIR}/cmake/CompareOutput.cmake)
@@ -97,6 +148,24 @@ function(add_lesson name)
 
   string(REPLACE ";" " " line "${name};${LESSON_BUILDS_ON}")
   set_property(GLOBAL APPEND_STRING PROPERTY RUNGS_LESSONS "${line}\n")
+endfunction()
+
+# broken.cu of a lesson, where it has one: a kernel whose fault the checker names, and one that a debugger is needed for.
+# Both sessions stand on the page, as checker.txt and gdb.txt beside broken.cu: what cmake/BrokenKernels.cmake makes.
+function(add_broken_kernels name)
+  set(source ${PROJECT_SOURCE_DIR}/lessons/${name})
+  if(NOT EXISTS ${source}/broken.cu)
+    return()
+  endif()
+  kernel_sources(${source}/broken.cu)
+  add_executable(${name}_broken ${source}/broken.cu)
+  kernel_target_options(${name}_broken CHECKED)
+  target_compile_options(${name}_broken PRIVATE -O0)  # for the debugger, every variable is there
+  foreach(session checker gdb)
+    add_test(NAME ${name}/${session} COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}_broken> -DSOURCE=${source}
+      -DSESSION=${session} -P ${PROJECT_SOURCE_DIR}/cmake/BrokenKernels.cmake)
+    set_tests_properties(${name}/${session} PROPERTIES TIMEOUT 60 SKIP_REGULAR_EXPRESSION "SKIPPED")
+  endforeach()
 endfunction()
 
 # lessons.txt in the build folder: a line for each lesson, with the lessons it builds on.

@@ -1,7 +1,8 @@
-"""Write references/: small models, and for each lesson from 01 to 13 cases with inputs, answers, taps and budgets.
+"""Write references/: small models, and for each lesson but 14 and 15 cases with inputs, answers, taps and budgets.
 
     python3 make_references.py                           the committed references
-    python3 make_references.py --llama                   those of lesson 15, which need transformers 4.46
+    python3 make_references.py --only 16_cuda_first      those of one lesson from 16 on
+    python3 make_references.py --llama                   those of lessons 15 and 20, which need transformers 4.46
     python3 make_references.py --check [--llama]         make them again and compare to 1e-12
     python3 make_references.py --seed 7 --out DIR        other cases of the same format, for hidden tests
 """
@@ -9,6 +10,7 @@ import argparse
 import json
 import shutil
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ from torch import nn
 
 from hybrid import load_hybrid, save_hybrid
 from reference_case import UNIT, WEIGHTS, Lesson
+from reference_cuda import CUDA
 from reference_hybrid import whole_models
 from reference_parts import PARTS as PART_CASES, HeadSizes, check_parts
 from reference_sequences import generate, kv_cache
@@ -318,6 +321,17 @@ def make(root, seed):
         cases(lesson, sizes)
         whole_models(lesson)
         print(f"{name}: {lesson.count} cases", flush=True)
+    make_cuda(root, seed)
+
+
+def make_cuda(root, seed, only=""):
+    """The lessons about kernels, from 16 on. They need no model."""
+    for name, cases in CUDA.items():
+        if name.startswith(only):
+            shutil.rmtree(root / name, ignore_errors=True)
+            lesson = Lesson(root, name, seed)
+            cases(lesson, Sizes(seed))
+            print(f"{name}: {lesson.count} cases", flush=True)
 
 
 def compare(old, new):
@@ -350,11 +364,14 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--out", type=Path, default=WEIGHTS / "references")
     parser.add_argument("--llama", action="store_true")
+    parser.add_argument("--only", help="a lesson from 16 on, or the beginning of its name")
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(1)  # one order of sums
     if options.llama:
-        from reference_llama_cases import make_llama as make
+        from reference_cuda_llama import make_llama_lessons as make
+    if options.only:
+        make = partial(make_cuda, only=options.only)
     if options.check:
         with tempfile.TemporaryDirectory() as folder:
             make(Path(folder), options.seed)

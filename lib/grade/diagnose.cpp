@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "grade/faults.hpp"
+
 namespace rungs {
 
 /// Like compare, but for two wrong answers: NaN equals NaN, and since a wrong model may magnify roundoff, values may
@@ -28,8 +30,15 @@ static std::vector<const Piece*> outputs(const Outcome& o) {
   return list;
 }
 
+/// Ended in the same way, with the same sentence. Of a fault inside a kernel the sentence names lines and threads.
+static bool ended_alike(const Outcome& a, const Outcome& b) {
+  if (a.how != b.how) return false;
+  if (a.how == Outcome::done || a.says == b.says) return true;
+  return is_kernel_fault(a.says) && is_kernel_fault(b.says) && alike_faults(a.says, b.says);
+}
+
 bool alike(const Outcome& a, const Outcome& b, const Case& c) {
-  if (a.how != b.how || (a.how != Outcome::done && a.says != b.says)) return false;
+  if (!ended_alike(a, b)) return false;
   if (a.how == Outcome::done && a.recording.linear_rows != b.recording.linear_rows && c.linear_rows) return false;
   const auto x = outputs(a), y = outputs(b);
   if (x.size() != y.size()) return false;

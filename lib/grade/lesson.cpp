@@ -55,9 +55,11 @@ std::vector<Lesson> find_lessons(const fs::path& source, const fs::path& build) 
     const fs::path generated = build / "lessons" / l.name, programs = build / "bin";
     l.source = source / "lessons" / l.name;
     l.title = title_of(l.source / "lesson.hpp");
-    l.mine = work_directory(source) / (l.name + ".cpp");
+    l.ending = fs::exists(generated / "starter.cu") ? ".cu" : ".cpp";
+    l.solution = l.source / ("solution" + l.ending);
+    l.mine = work_directory(source) / (l.name + l.ending);
     l.mine_target = l.name + (elsewhere() ? "_elsewhere" : "_mine");
-    l.starter = generated / "starter.cpp";
+    l.starter = generated / ("starter" + l.ending);
     l.references = weights / "references" / l.name;
     l.solution_runner = programs / (l.name + "_solution");
     l.mine_runner = programs / l.mine_target;

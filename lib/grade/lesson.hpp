@@ -11,7 +11,7 @@ namespace rungs {
 struct KnownMistake {
   std::string name, says;
   std::string read;   ///< the heading of the walkthrough that explains it
-  std::string shows;  ///< "output", "error", "work" or "unstable"
+  std::string shows;  ///< "output", "error", "work", "unstable" or "checker": a fault inside a kernel
 };
 
 /// One lesson of the build.
@@ -19,7 +19,9 @@ struct Lesson {
   std::string name;   ///< "06_causal_mask"
   std::string title;  ///< from the first line of lesson.hpp: "no token sees the future"
   std::vector<std::string> builds_on;
+  std::string ending;                ///< of what the learner writes: ".cpp", or ".cu" in a lesson about kernels
   std::filesystem::path source;      ///< lessons/06_causal_mask
+  std::filesystem::path solution;    ///< lessons/06_causal_mask/solution.cpp; not in a course's handout
   std::filesystem::path mine;        ///< work/06_causal_mask.cpp, which need not exist
   std::string mine_target;           ///< what builds mine_runner
   std::filesystem::path starter;     ///< generated
@@ -28,6 +30,7 @@ struct Lesson {
   std::vector<KnownMistake> mistakes;
 
   int number() const { return std::stoi(name.substr(0, 2)); }
+  bool has_kernels() const { return ending == ".cu"; }
   bool has_cache() const;  ///< kv_evaluate applies: there are cases named NN_prompt_...
 };
 

@@ -11,9 +11,8 @@ void Recording::add(const std::string& name, const Tensor& value, bool is_output
     m.name = name;
     m.tensor = value.view();
     send(fd, m);
-  } else {
-    pieces.push_back({name, value.copy(), is_output});
   }
+  if (fd < 0 || keeps) pieces.push_back({name, value.copy(), is_output});
 }
 
 }  // namespace rungs

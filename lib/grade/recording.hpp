@@ -22,6 +22,7 @@ struct Recording {
   std::vector<Piece> pieces;
   int64_t linear_rows = 0;  ///< rows that went through CountingOps::linear
   int fd = -1;              ///< where to send pieces, or -1
+  bool keeps = false;       ///< pieces that are sent, too
 
   void output(const std::string& name, const Tensor& value) { add(name, value, true); }
   void add(const std::string& name, const Tensor& value, bool is_output);

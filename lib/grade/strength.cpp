@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "grade/diagnose.hpp"
+#include "grade/faults.hpp"
 #include "grade/grade.hpp"
 
 namespace rungs {
@@ -23,11 +24,12 @@ bool wrong_output(const Verdict& v, const Case& c) {
   return !v.pass && v.outcome.how == Outcome::done && c.error.empty() && !v.too_much_work;
 }
 
-/// The mistake shows as it says: a wrong output, a wrong ending, too much work.
+/// The mistake shows as it says: a wrong output, a wrong ending, too much work, a fault that the checker found.
 bool shows_as_declared(const MistakeStrength& m, const Fate& fate, const std::vector<Case>& cases) {
-  size_t failed = 0, outputs = 0, work = 0, endings = 0;
+  size_t failed = 0, outputs = 0, work = 0, endings = 0, faults = 0;
   for (size_t i = 0; i < cases.size(); ++i) {
     const Verdict& v = fate.verdicts[i];
+    faults += v.outcome.how == Outcome::threw && is_kernel_fault(v.outcome.says);
     failed += !v.pass, work += v.too_much_work, outputs += wrong_output(v, cases[i]);
     endings +=
         !v.pass && !v.too_much_work && (!wrong_output(v, cases[i]) || std::isinf(v.share));  // NaN counts as an ending
@@ -35,6 +37,7 @@ bool shows_as_declared(const MistakeStrength& m, const Fate& fate, const std::ve
   if (m.shows == "output") return outputs > 0;
   if (m.shows == "work") return work > 0 && work == failed;
   if (m.shows == "error") return endings > 0;
+  if (m.shows == "checker") return faults > 0 && faults == failed;
   return m.shows == "unstable";
 }
 

@@ -1,8 +1,8 @@
-// anatomize LESSON_DIR REFERENCES_DIR OUT_DIR: makes everything of a lesson that follows from solution.cpp and
-// mistakes.toml.
+// anatomize LESSON_DIR REFERENCES_DIR OUT_DIR: makes everything of a lesson that follows from its solution,
+// solution.cpp or, in a lesson about CUDA, solution.cu, and from mistakes.toml.
 //
 //   starter.cpp     what `rungs start` gives the learner: each region replaced by not_written("step 2 of 5: ...")
-//   mistakes.cpp    every known mistake, each in a namespace of its own
+//   mistakes.cpp    every known mistake, each in a namespace of its own; these two end as the solution does
 //   mistakes.json   their names and sentences, for the grader
 //   pieces.hpp      struct Pieces: the lesson's functions as pointers, so that cases.cpp runs any implementation of
 //   them solution_glue.cpp, mine_glue.cpp   the one implementation in a runner program suites.cpp      a doctest case
@@ -116,7 +116,7 @@ static void edit(std::string& source, const std::string& who, const std::string&
   source.replace(at, find.size(), replace);
 }
 
-/// solution.cpp with the edits of one mistake.
+/// The solution with the edits of one mistake.
 static std::string make_mistake(std::string source, const toml::table& mistake, const std::string& who) {
   if (const auto region = mistake["region"].value<int64_t>()) {
     const auto regions = find_regions(source, who);
@@ -161,12 +161,16 @@ static std::string quoted_json(const std::string& text) {
   return out + '"';
 }
 
-/// The lines that bind one implementation to the lesson's cases.
-static std::string binding(const std::string& space, const std::string& scope, const std::vector<std::string>& pieces) {
+/// The lines that bind one implementation to the lesson's cases. Kernels must give the same in any order of threads.
+static std::string binding(const std::string& space, const std::string& scope, const std::vector<std::string>& pieces,
+                           bool kernels) {
   std::string list;
   for (const std::string& piece : pieces) list += (list.empty() ? "" : ", ") + scope + "::" + piece;
-  return fmt::format("[](const rungs::CaseInput& in, rungs::Recording& out) {{ {}::run(in, {{{}}}, out); }}", space,
-                     list);
+  const std::string run =
+      fmt::format("[](const rungs::CaseInput& in, rungs::Recording& out) {{ {}::run(in, {{{}}}, out); }}", space, list);
+  if (!kernels) return run;
+  return fmt::format("[](const rungs::CaseInput& given, rungs::Recording& to) {{ rungs::run_kernels(given, to, {}); }}",
+                     run);
 }
 
 static std::string implementations(const std::string& rows) {
@@ -177,9 +181,10 @@ static std::string implementations(const std::string& rows) {
 }
 
 static void check_shows(const std::string& shows, const std::string& who) {
-  for (const char* known : {"output", "error", "work", "unstable"})
+  for (const char* known : {"output", "error", "work", "unstable", "checker"})
     if (shows == known) return;
-  throw std::runtime_error(fmt::format("{}: shows: wanted output, error, work or unstable, found {}", who, shows));
+  throw std::runtime_error(
+      fmt::format("{}: shows: wanted output, error, work, unstable or checker, found {}", who, shows));
 }
 
 static std::string test_case(const std::string& name, const char* suite, const std::string& call) {
@@ -188,31 +193,33 @@ static std::string test_case(const std::string& name, const char* suite, const s
 
 static void anatomize(const fs::path& lesson, const fs::path& references, const fs::path& out) {
   const std::string name = lesson.filename().string(), space = "lesson_" + name.substr(0, 2);
-  const std::string solution = (lesson / "solution.cpp").string(), list = (lesson / "mistakes.toml").string();
+  const bool kernels = fs::exists(lesson / "solution.cu");
+  const std::string ending = kernels ? ".cu" : ".cpp";
+  const std::string solution = (lesson / ("solution" + ending)).string(), list = (lesson / "mistakes.toml").string();
   const std::string source = read(solution);
   const toml::table table = parse(list);
   const std::vector<std::string> pieces = strings(table, "pieces", list);
   fs::create_directories(out);
 
-  write(out / "starter.cpp", make_starter(source, find_regions(source, solution)));
+  write(out / ("starter" + ending), make_starter(source, find_regions(source, solution)));
 
   std::string fields;
   for (const std::string& piece : pieces) fields += fmt::format("  decltype(&{0}::{1}) {1};\n", space, piece);
   write(out / "pieces.hpp", fmt::format("// Made by anatomize from mistakes.toml.\n#pragma once\n\n#include "
-                                        "\"grade/implementation.hpp\"\n#include \"lesson.hpp\"\n\n"
+                                        "\"{2}.hpp\"\n#include \"lesson.hpp\"\n\n"
                                         "namespace {0} {{\n\n/// The functions of this lesson: yours, the solution's "
                                         "or a known mistake's.\nstruct Pieces {{\n{1}}};\n\n"
                                         "/// Runs one case; in cases.cpp.\nvoid run(const CaseInput& in, const Pieces& "
                                         "pieces, Recording& out);\n\n}}  // namespace {0}\n",
-                                        space, fields));
+                                        space, fields, kernels ? "kernel_case" : "grade/implementation"));
   for (const std::string which : {"solution", "mine"})
     write(out / (which + "_glue.cpp"),
           "// Made by anatomize.\n#include \"pieces.hpp\"\n\n" +
-              implementations(fmt::format("      {{\"{}\", {}}},\n", which, binding(space, space, pieces))));
+              implementations(fmt::format("      {{\"{}\", {}}},\n", which, binding(space, space, pieces, kernels))));
 
   const Parts parts = split_namespace(source, space, solution);
   std::string code =
-                  "// Made by anatomize from solution.cpp and mistakes.toml.\n#include \"pieces.hpp\"\n" + parts.head,
+                  "// Made by anatomize from the solution and mistakes.toml.\n#include \"pieces.hpp\"\n" + parts.head,
               rows, json;
   const toml::array* mistakes = table["mistake"].as_array();
   if (!mistakes) throw std::runtime_error(list + ": wanted at least one [[mistake]]");
@@ -228,12 +235,12 @@ static void anatomize(const fs::path& lesson, const fs::path& references, const 
     const std::string wrong = make_mistake(parts.body, m, who);
     if (wrong == parts.body) throw std::runtime_error(who + ": changes nothing");
     code += fmt::format("\nnamespace {}::{} {{\n{}}}\n", space, id, wrong);
-    rows += fmt::format("      {{\"{}\", {}}},\n", id, binding(space, space + "::" + id, pieces));
+    rows += fmt::format("      {{\"{}\", {}}},\n", id, binding(space, space + "::" + id, pieces, kernels));
     json += fmt::format("{}\n  {{\"name\": {}, \"says\": {}, \"read\": {}, \"shows\": {}}}", json.empty() ? "" : ",",
                         quoted_json(id), quoted_json(text_of(m, "says", who)), quoted_json(text_of(m, "read", who)),
                         quoted_json(shows));
   }
-  write(out / "mistakes.cpp", code + "\n" + implementations(rows));
+  write(out / ("mistakes" + ending), code + "\n" + implementations(rows));
   write(out / "mistakes.json", "[" + json + "\n]\n");
 
   std::vector<std::string> cases;

@@ -21,8 +21,7 @@ struct Judged {
 };
 
 static Judged judge(const Lesson& lesson, Progress& progress) {
-  const fs::path solution = lesson.source / "solution.cpp";
-  const fs::path other = fs::exists(solution) ? solution : lesson.starter;
+  const fs::path other = fs::exists(lesson.solution) ? lesson.solution : lesson.starter;
   progress.advance();
   const std::string number = lesson.name.substr(0, 2);
   if (standing_of(lesson) == Standing::not_started) return {"not started: rungs start " + number, other};
@@ -32,7 +31,8 @@ static Judged judge(const Lesson& lesson, Progress& progress) {
 
 int generate_on_mine(char** argv) {
   const fs::path folder = fs::path(RUNGS_BINARY_DIR) / "pieces";
-  const std::vector<Lesson> lessons = all_lessons();
+  std::vector<Lesson> lessons = all_lessons();
+  std::erase_if(lessons, [](const Lesson& l) { return l.has_kernels(); });  // it runs on the CPU
   std::string rows;
   {
     Progress progress("judging your lessons", int64_t(lessons.size()));

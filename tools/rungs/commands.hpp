@@ -10,6 +10,13 @@
 
 namespace rungs {
 
+/// What a command computes with.
+struct Device {
+  std::string backend = "cpu";  ///< "cpu", "cuda-naive", "cuda"
+  std::string on = "gpu";       ///< where the kernels of a cuda backend run: "gpu", "host"
+  char** argv = nullptr;        ///< the command line, for the program that has the kernels of a GPU
+};
+
 /// \name Learn
 ///@{
 int list_lessons(bool json);
@@ -25,6 +32,12 @@ struct GradeOptions {
   bool strength = false;  ///< grade the suites instead: does every known mistake fail?
 };
 int grade_lessons(const GradeOptions& options);
+
+struct ProfileCommand {
+  std::string lesson;
+  bool json = false;
+};
+int profile_lesson(const ProfileCommand& command);
 ///@}
 
 /// \name Use
@@ -41,6 +54,7 @@ struct GenerateCommand {
   bool stats = false;        ///< how fast it was, also where nobody looks
   bool json = false;
   bool mine = false;  ///< on the learner's code
+  Device device = {};
 };
 int generate_text(const GenerateCommand& command);
 /// Judges the learner's files, builds rungs_mine of those that passed, and becomes it, with the same command line.
@@ -55,6 +69,7 @@ struct LogitsCommand {
   std::string taps = {};       ///< directory; "": none
   bool cache = true;
   int64_t chunk = 0;  ///< tokens of each sequence that one call feeds; 0: all
+  Device device = {};
 };
 int write_logits(const LogitsCommand& command);
 
@@ -92,6 +107,7 @@ struct BenchCacheCommand {
   int64_t tokens = 64;           ///< generated after each prompt
   std::string out;               ///< .json; the pictures go beside it
   bool json = false;
+  Device device = {};
 };
 int bench_cache(const BenchCacheCommand& command);
 

@@ -23,23 +23,6 @@ using nlohmann::json;
 
 namespace {
 
-bool in_colour() { return isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR"); }
-
-/// "6", "06", "06_causal_mask" and "06_causal" all name the same lesson. \throws UsageError
-Lesson lesson_called(const std::string& word) {
-  const std::vector<Lesson> lessons = all_lessons();
-  const bool is_number = !word.empty() && word.size() <= 3 && std::all_of(word.begin(), word.end(), ::isdigit);
-  std::vector<std::string> names;
-  for (const Lesson& l : lessons) {
-    if (is_number ? l.number() == std::stoi(word) : !word.empty() && l.name.starts_with(word)) return l;
-    names.push_back(l.name);
-    names.push_back(l.name.substr(3));  // "causal_mask"
-    if (l.name.substr(3) == word) return l;
-  }
-  throw UsageError(
-      fmt::format("no lesson is called {}{}; `rungs list` shows them all", word, did_you_mean(word, names)));
-}
-
 /// What the compiler said, without the build tool's own lines.
 std::string compiler_output(const std::string& output) {
   std::string text;
@@ -129,7 +112,7 @@ int reset_lesson(const std::string& word) {
         fmt::format("{} is not there; `rungs start {}` makes it", short_path(lesson.mine), lesson.name.substr(0, 2)));
   fs::path kept = lesson.mine;
   for (int n = 1; fs::exists(kept); ++n)
-    kept = lesson.mine.parent_path() / fmt::format("{}.before_reset_{}.cpp", lesson.name, n);
+    kept = lesson.mine.parent_path() / fmt::format("{}.before_reset_{}{}", lesson.name, n, lesson.ending);
   fs::rename(lesson.mine, kept);
   copy_starter(lesson);
   note_progress(lesson, false);
@@ -161,7 +144,7 @@ int check_lesson(const std::string& word) {
   note_progress(lesson, last.all_passed());
   if (!last.all_passed()) return 1;
 
-  fmt::print("\nPassed. Compare yours with {}.", short_path(lesson.source / "solution.cpp"));
+  fmt::print("\nPassed. Compare yours with {}.", short_path(lesson.solution));
   for (const Lesson& next : all_lessons())
     if (next.number() == lesson.number() + 1) fmt::print(" Next: rungs start {}", next.name.substr(0, 2));
   fmt::print("\n");

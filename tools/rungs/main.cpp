@@ -82,6 +82,19 @@ void add_threads(CLI::App* command) {
       ->check(CLI::Range(1, 1024));
 }
 
+CLI::Option* add_device(CLI::App* command, Device& device, char** argv) {
+  device.argv = argv;
+  CLI::Option* backend =
+      command->add_option("--backend", device.backend, "what computes; cuda-naive: with the first rung of each kernel")
+          ->check(CLI::IsMember({"cpu", "cuda-naive", "cuda"}))
+          ->capture_default_str();
+  command->add_option("--on", device.on, "where CUDA kernels run: on a GPU, or on this machine's processor")
+      ->check(CLI::IsMember({"gpu", "host"}))
+      ->needs(backend)
+      ->capture_default_str();
+  return backend;
+}
+
 void add_use(CommandLine& line) {
   GenerateCommand& g = line.generate;
   CLI::App* generate = add_command(line, line.app, "Use", "generate", "continue texts", [&line, &g] {
@@ -119,10 +132,11 @@ void add_use(CommandLine& line) {
       ->capture_default_str();
   generate->add_option("--context", g.options.context, "most tokens of a text, prompt included; 0: as the model allows")
       ->capture_default_str();
+  CLI::Option* backend = add_device(generate, g.device, line.argv);
   add_threads(generate);
   generate->add_flag_callback(
       "--no-cache", [&g] { g.options.cache = false; }, "feed the whole text again at every step");
-  generate->add_flag("--mine", g.mine, "run on your own code, of the lessons that you passed");
+  generate->add_flag("--mine", g.mine, "run on your own code, of the lessons that you passed")->excludes(backend);
   generate->add_flag("--stats", g.stats, "say how fast it was, also where no terminal looks on");
   generate->add_flag("--trace", g.trace, "show what every step feeds, and where");
   generate->add_flag("--json", g.json, "for scripts")->excludes(interactive);
@@ -146,6 +160,7 @@ void add_use(CommandLine& line) {
       ->add_flag_callback(
           "--no-cache", [&l] { l.cache = false; }, "feed all tokens at once, without a cache")
       ->excludes(chunk);
+  add_device(logits, l.device, line.argv);
   add_threads(logits);
   logits->add_option("--taps", l.taps, "write every intermediate tensor as DIR/NAME.npy, (T, ...) or (B, T, ...)")
       ->type_name("DIR");
@@ -197,6 +212,7 @@ void add_measuring(CommandLine& line) {
   CLI::App* cache = add_command(line, *bench, "Subcommands", "cache", "generation with and without the KV cache",
                                 [&c] { return bench_cache(c); });
   cache->add_option("--model", c.model, "directory of the model")->default_str("weights/decoder")->type_name("DIR");
+  add_device(cache, c.device, line.argv);
   add_threads(cache);
   cache->add_option("--lengths", c.lengths, "of the prompts, in tokens")->delimiter(',')->capture_default_str();
   cache->add_option("--tokens", c.tokens, "to generate after each prompt")->capture_default_str();

@@ -1,11 +1,15 @@
 #include "workshop.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "suggest.hpp"
 #include "tensor/file.hpp"
 
 namespace rungs {
@@ -14,6 +18,22 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 std::vector<Lesson> all_lessons() { return find_lessons(RUNGS_SOURCE_DIR, RUNGS_BINARY_DIR); }
+
+Lesson lesson_called(const std::string& word) {
+  const std::vector<Lesson> lessons = all_lessons();
+  const bool is_number = !word.empty() && word.size() <= 3 && std::all_of(word.begin(), word.end(), ::isdigit);
+  std::vector<std::string> names;
+  for (const Lesson& l : lessons) {
+    if (is_number ? l.number() == std::stoi(word) : !word.empty() && l.name.starts_with(word)) return l;
+    names.push_back(l.name);
+    names.push_back(l.name.substr(3));  // "causal_mask"
+    if (l.name.substr(3) == word) return l;
+  }
+  throw UsageError(
+      fmt::format("no lesson is called {}{}; `rungs list` shows them all", word, did_you_mean(word, names)));
+}
+
+bool in_colour() { return isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR"); }
 
 std::string short_path(const fs::path& path) {
   const std::string inside = fs::relative(path, RUNGS_SOURCE_DIR).string();

@@ -1,4 +1,4 @@
-/// The learner's files: building them, and remembering which of them passed.
+/// Lessons by what a learner calls them, and the learner's files: building them, and remembering which of them passed.
 #pragma once
 
 #include <string>
@@ -11,6 +11,12 @@ namespace rungs {
 
 /// Of this build.
 std::vector<Lesson> all_lessons();
+
+/// "6", "06", "06_causal_mask" and "06_causal" all name the same lesson. \throws UsageError
+Lesson lesson_called(const std::string& word);
+
+/// Whether to print in colour: standard output is a terminal, and NO_COLOR is not set.
+bool in_colour();
 
 /// Relative to the source tree for what is in it.
 std::string short_path(const std::filesystem::path& path);
