@@ -9,26 +9,29 @@ namespace {
 
 /// Rows 0 to Kq are those of q, then come Kkv of k and Kkv of v.
 template <class Weight>
-struct Qkv : GemvQkv<Weight> {
+struct Qkv {
   using W = Weight;
   static constexpr bool normed = true;
+  GemvQkv<W> io;
+  const W* norm;  // (C)
+  float epsilon;
   int Kq, Kkv;
 
   __device__ const W* row(int k, int C) const {
-    if (k < Kq) return this->wq + size_t(k) * C;
+    if (k < Kq) return io.wq + size_t(k) * C;
     k -= Kq;
-    if (k < Kkv) return this->wk + size_t(k) * C;
+    if (k < Kkv) return io.wk + size_t(k) * C;
     k -= Kkv;
-    return this->wv + size_t(k < Kkv ? k : Kkv - 1) * C;
+    return io.wv + size_t(k < Kkv ? k : Kkv - 1) * C;
   }
   __device__ void finish(int n, int k, const float (&sum)[gemv_rows_per_warp]) const {
     for (int i = 0; i < gemv_rows_per_warp; ++i, ++k)
       if (k < Kq)
-        this->q[size_t(n) * Kq + k] = sum[i];
+        io.q[size_t(n) * Kq + k] = sum[i];
       else if (k < Kq + Kkv)
-        this->k[size_t(n) * Kkv + k - Kq] = sum[i];
+        io.k[size_t(n) * Kkv + k - Kq] = sum[i];
       else if (k < Kq + 2 * Kkv)
-        this->v[size_t(n) * Kkv + k - Kq - Kkv] = sum[i];
+        io.v[size_t(n) * Kkv + k - Kq - Kkv] = sum[i];
   }
 };
 
@@ -59,8 +62,8 @@ struct Gated {
 template <class W>
 void gemv_norm_qkv(const GemvQkv<W>& io, const float* x, int N, int Kq, int Kkv, int C, cudaStream_t stream) {
   const auto job_of = [&](int n) {
-    Qkv<W> job = {io, Kq, Kkv};
-    job.q += size_t(n) * Kq, job.k += size_t(n) * Kkv, job.v += size_t(n) * Kkv;
+    Qkv<W> job = {io, io.norm, io.epsilon, Kq, Kkv};
+    job.io.q += size_t(n) * Kq, job.io.k += size_t(n) * Kkv, job.io.v += size_t(n) * Kkv;
     return job;
   };
   const bool aligned = chunks_aligned(C, x, io.wq) && aligned_to(chunk<W>, io.wk, io.wv, io.norm);
