@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "engine.hpp"
 #include "measure/measure.hpp"
-#include "ops/cpu_ops.hpp"
 #include "plot.hpp"
 #include "tensor/file.hpp"
 #include "text/progress.hpp"
@@ -99,8 +99,7 @@ void check(const BenchCacheCommand& command, const Config& config) {
 }  // namespace
 
 int bench_cache(const BenchCacheCommand& command) {
-  CpuOps ops;
-  const std::unique_ptr<Model> model = load_model(ops, command.model);
+  const std::unique_ptr<Model> model = load_model(ops_of(command.device), command.model);
   const int64_t context = model->config().context;
   check(command, model->config());
   std::vector<int64_t> counts;
@@ -114,11 +113,12 @@ int bench_cache(const BenchCacheCommand& command) {
       by_length.push_back(measure_row(*model, length, command.tokens, progress));
     for (const int64_t count : counts) by_tokens.push_back(measure_row(*model, fixed_prompt, count, progress));
   }
-  const ordered_json report = {{"command", "rungs bench cache"},
-                               {"machine", machine()},
-                               {"model", command.model},
-                               {"by_prompt_length", to_json(by_length)},
-                               {"by_tokens_generated", to_json(by_tokens)}};
+  ordered_json report = {{"command", "rungs bench cache"},
+                         {"machine", machine()},
+                         {"model", command.model},
+                         {"by_prompt_length", to_json(by_length)},
+                         {"by_tokens_generated", to_json(by_tokens)}};
+  if (command.device.backend != "cpu") report["backend"] = command.device.backend + " on " + command.device.on;
   const std::filesystem::path out = command.out;
   if (out.has_parent_path()) std::filesystem::create_directories(out.parent_path());
   write_whole(out, [&](std::ostream& file) { file << report.dump(2) << '\n'; });

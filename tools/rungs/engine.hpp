@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "commands.hpp"
 #include "text/generate.hpp"
 #include "text/tokenizer.hpp"
 
@@ -51,8 +52,12 @@ class Engine {
   Ops& ops_;
 };
 
-/// The one of this program.
-std::unique_ptr<Engine> make_engine();
+/// The operations of a device, made once and kept. A GPU's are in the program rungs_gpu: rungs becomes that then, with
+/// the same command line. \throws UsageError where the device cannot be used, saying how to do without.
+Ops& ops_of(const Device& device);
+
+/// The one of this program, on this device.
+std::unique_ptr<Engine> make_engine(const Device& device);
 
 /// This program is rungs_mine.
 extern const bool engine_is_mine;

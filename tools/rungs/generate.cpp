@@ -174,6 +174,17 @@ int64_t planned_rows(const Session& s, const std::vector<Prompt>& prompts) {
   return s.options.cache ? std::max(B, std::min(all, enough)) : std::max(longest, std::min(all, 4 * enough));
 }
 
+LoadOptions planned(const Session& s, const std::vector<Prompt>& prompts) {
+  LoadOptions plan{.max_rows = planned_rows(s, prompts), .context = s.command.options.context};
+  if (!s.options.cache) return plan;
+  plan.sequences = int64_t(prompts.size());
+  for (const Prompt& prompt : prompts) {
+    const auto length = std::min(int64_t(prompt.tokens.size()), s.context);
+    plan.capacity = std::max(plan.capacity, length + std::min(s.options.max_tokens, s.context - length));
+  }
+  return plan;
+}
+
 /// Prompts line by line, until an empty one. What is wrong with one does not end the rest.
 void converse(Session& session) {
   const bool person = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
@@ -209,7 +220,7 @@ void print_parts(const std::vector<Part>& parts) {
 
 int generate_text(const GenerateCommand& command) {
   check(command.options.sampling);
-  const std::unique_ptr<Engine> engine = make_engine();
+  const std::unique_ptr<Engine> engine = make_engine(command.device);
   const Config config = load_config(command.model);
   const std::filesystem::path path = tokenizer_path(command.model, command.tokenizer);
   const std::unique_ptr<Tokenizer> tokenizer = engine->tokenizer(path);
@@ -229,8 +240,7 @@ int generate_text(const GenerateCommand& command) {
   if (command.interactive) prompts = {{"", std::vector<int32_t>(size_t(session.context))}};  // as long as one may be
 
   if (!command.json) print_parts(engine->parts(config));
-  session.model =
-      engine->model(command.model, {.max_rows = planned_rows(session, prompts), .context = command.options.context});
+  session.model = engine->model(command.model, planned(session, prompts));
   if (command.interactive)
     converse(session);
   else

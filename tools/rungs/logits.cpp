@@ -6,7 +6,7 @@
 #include <map>
 
 #include "commands.hpp"
-#include "ops/cpu_ops.hpp"
+#include "engine.hpp"
 #include "prompts.hpp"
 #include "tensor/npy.hpp"
 #include "tensor/tap.hpp"
@@ -88,8 +88,9 @@ int write_logits(const LogitsCommand& command) {
   const int64_t B = tokens.ids.dim(0), T = tokens.ids.dim(1), V = config.vocabulary;
   const int64_t chunk = command.chunk ? std::min(command.chunk, T) : T;
 
-  CpuOps ops;
-  const std::unique_ptr<Model> model = load_model(ops, command.model, {.max_rows = B * chunk});
+  Ops& ops = ops_of(command.device);
+  const std::unique_ptr<Model> model =
+      load_model(ops, command.model, {.max_rows = B * chunk, .sequences = command.cache ? B : 0, .capacity = T});
   KvCache cache;
   if (command.cache) cache = KvCache(ops, config, B, T);
   Gathered logits{B, T, {}}, taps{B, T, {}};

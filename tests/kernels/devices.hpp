@@ -1,0 +1,50 @@
+/// Both CUDA implementations of the seam, for tests that run on each.
+#pragma once
+
+#include <functional>
+#include <utility>
+
+#include "ops/cuda_ops.hpp"
+#include "ops/naive_ops.hpp"
+#include "support.hpp"
+
+namespace rungs::test {
+
+inline NaiveCudaOps& naive_ops() {
+  static NaiveCudaOps ops;
+  return ops;
+}
+inline CudaOps& cuda_ops() {
+  static CudaOps ops;
+  return ops;
+}
+
+/// work(ops) for each of them.
+inline void on_both(const std::function<void(CudaDevice&)>& work) {
+  for (const auto& [name, ops] :
+       {std::pair<const char*, CudaDevice*>{"cuda-naive", &naive_ops()}, {"cuda", &cuda_ops()}}) {
+    CAPTURE(name);
+    work(*ops);
+  }
+}
+
+/// A copy on the device.
+inline Tensor to(Ops& ops, const Tensor& host) {
+  Tensor device = ops.allocate(host.shape(), host.dtype());
+  ops.upload(device, host.raw());
+  return device;
+}
+
+/// A copy on the host.
+inline Tensor from(Ops& ops, const Tensor& device) {
+  Tensor host(device.shape(), device.dtype());
+  ops.download(host.raw(), device);
+  return host;
+}
+
+/// Integers on the host.
+inline Tensor integers(const std::vector<int32_t>& list) {
+  return Tensor::view_of(list.data(), {int64_t(list.size())}, DType::i32).copy();
+}
+
+}  // namespace rungs::test

@@ -1,0 +1,374 @@
+// Every operation of both CUDA implementations beside loops in double, at the budgets of the CPU's own tests.
+#include <cmath>
+
+#include "devices.hpp"
+#include "model/rope.hpp"
+#include "model/rows.hpp"
+#include "ops/cpu_ops.hpp"
+#include "ops/expected.hpp"
+
+using namespace rungs;
+using namespace rungs::test;
+
+TEST_SUITE_BEGIN("kernels");
+
+TEST_CASE("linear on the device equals loops in double for weights of each dtype") {
+  on_both([](CudaDevice& ops) {
+    for (const DType dtype : {DType::f32, DType::bf16, DType::f16})
+      for (const int64_t N : {1, 3, 8, 9, 40})
+        for (const auto& [C, K] : {std::pair<int64_t, int64_t>{1, 1}, {33, 5}, {31, 33}, {96, 64}, {1032, 20}}) {
+          const bool with_bias = (N + C) % 2 == 0;
+          CAPTURE(name_of(dtype));
+          CAPTURE(N);
+          CAPTURE(C);
+          CAPTURE(K);
+          const Tensor x = random_tensor({N, C}, 1), bias = random_tensor({K}, 3);
+          const Tensor weight =
+              dtype == DType::f32 ? random_tensor({K, C}, 2) : in_16_bits(random_tensor({K, C}, 2), dtype);
+          Tensor out = ops.allocate({N, K});
+          ops.linear(out, to(ops, x), to(ops, weight), with_bias ? to(ops, bias) : Tensor());
+          const Expected e = linear_in_double(x, weight, with_bias ? bias.view() : Tensor());
+          CHECK(difference(from(ops, out), e.value, e.budget) == "");
+
+          Tensor sum = to(ops, random_tensor({N, K}, 4)), product = ops.allocate({N, K});
+          const Tensor before = from(ops, sum);
+          ops.add_linear(sum, product, to(ops, x), to(ops, weight));
+          Expected added = linear_in_double(x, weight, {});
+          for (int64_t i = 0; i < before.count(); ++i) {
+            added.value[size_t(i)] += before.value(i);
+            added.budget[size_t(i)] += u * (std::fabs(added.value[size_t(i)]) + std::fabs(before.value(i)));
+          }
+          CHECK(difference(from(ops, sum), added.value, added.budget) == "");
+        }
+  });
+}
+
+TEST_CASE("norms on the device equal loops in double") {
+  on_both([](CudaDevice& ops) {
+    for (const auto& [N, C] : {std::pair<int64_t, int64_t>{1, 1}, {1, 96}, {2, 31}, {33, 33}, {5, 1030}}) {
+      CAPTURE(N);
+      CAPTURE(C);
+      const Tensor x = random_tensor({N, C}, 1), weight = random_tensor({C}, 2), bias = random_tensor({C}, 3);
+      Tensor out = ops.allocate({N, C});
+      ops.layer_norm(out, to(ops, x), to(ops, weight), to(ops, bias), 1e-5f);
+      Expected e = layer_norm_in_double(x, weight, bias, 1e-5f);
+      CHECK(difference(from(ops, out), e.value, e.budget) == "");
+      for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+        CAPTURE(name_of(dtype));
+        const Tensor w = dtype == DType::f32 ? weight.copy() : in_16_bits(weight, dtype);
+        ops.rms_norm(out, to(ops, x), to(ops, w), 1e-5f);
+        e = rms_norm_in_double(x, w, 1e-5f);
+        CHECK(difference(from(ops, out), e.value, e.budget) == "");
+      }
+    }
+  });
+}
+
+TEST_CASE("copies and rows and sums on the device are exact") {
+  on_both([](CudaDevice& ops) {
+    for (const auto& [N, C] : {std::pair<int64_t, int64_t>{1, 1}, {3, 5}, {33, 31}, {40, 64}}) {
+      CAPTURE(N);
+      CAPTURE(C);
+      const Tensor x = random_tensor({N, C}, 1), y = random_tensor({N, C}, 2);
+      Tensor sum = to(ops, x), copy = ops.allocate({N, C}), positive = to(ops, x);
+      ops.add(sum, to(ops, y));
+      ops.copy(copy, to(ops, y));
+      ops.relu(positive);
+      const Tensor got = from(ops, sum), kept = from(ops, positive);
+      for (int64_t i = 0; i < x.count(); ++i) {
+        CHECK(got.flat(i) == x.flat(i) + y.flat(i));
+        CHECK(kept.flat(i) == std::max(x.flat(i), 0.0f));
+      }
+      CHECK(values(from(ops, copy)) == values(y));
+
+      std::vector<int32_t> index;
+      for (int32_t n = 0; n < 7; ++n) index.push_back(int32_t((n * 5 + 2) % N));
+      for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+        const Tensor table = dtype == DType::f32 ? y.copy() : in_16_bits(y, dtype);
+        Tensor rows = ops.allocate({7, C});
+        ops.gather(rows, to(ops, table), to(ops, integers(index)));
+        const Tensor taken = from(ops, rows);
+        for (int64_t n = 0; n < 7; ++n)
+          for (int64_t c = 0; c < C; ++c) CHECK(taken(n, c) == table.value(index[size_t(n)] * C + c));
+      }
+    }
+  });
+}
+
+TEST_CASE("rotation and gate on the device are within a few roundings of the CPU") {
+  CpuOps cpu;
+  on_both([&](CudaDevice& ops) {
+    for (const auto& [N, H, D] : {std::array<int64_t, 3>{1, 1, 2}, {3, 2, 6}, {9, 5, 64}, {33, 3, 34}}) {
+      CAPTURE(N);
+      CAPTURE(D);
+      const Tensor x = random_tensor({N, H, D}, 1), y = random_tensor({N, H, D}, 2);
+      const Rotary angles{random_tensor({50, D / 2}, 3), random_tensor({50, D / 2}, 4)};
+      std::vector<int32_t> position;
+      for (int32_t n = 0; n < N; ++n) position.push_back(n * 7 % 50);
+      Tensor want = x.copy(), got = to(ops, x);
+      cpu.rotate(want, angles, integers(position));
+      ops.rotate(got, {to(ops, angles.cos), to(ops, angles.sin)}, to(ops, integers(position)));
+      CHECK(compare(from(ops, got), want, {.absolute = 4 * u * 2}).pass);  // sums of two products below 1
+
+      Tensor gate = x.copy(), gated = to(ops, x);
+      cpu.silu_times(gate, y);
+      ops.silu_times(gated, to(ops, y));
+      CHECK(compare(from(ops, gated), gate, {.absolute = 8 * u}).pass);  // |silu(x) · y| < 1 here
+    }
+  });
+}
+
+TEST_CASE("attend on the device equals loops in double, heads in groups, with a past and without") {
+  on_both([](CudaDevice& ops) {
+    for (const auto& [T, S] : {std::pair<int64_t, int64_t>{1, 1}, {1, 34}, {3, 7}, {33, 35}})
+      for (const auto& [H, G] : {std::pair<int64_t, int64_t>{1, 1}, {6, 2}, {5, 1}})
+        for (const int64_t D : {1, 7, 64}) {
+          CAPTURE(T);
+          CAPTURE(S);
+          CAPTURE(H);
+          CAPTURE(G);
+          CAPTURE(D);
+          const Tensor q = random_tensor({T, H, D}, 1), k = random_tensor({S, G, D}, 2),
+                       v = random_tensor({S, G, D}, 3);
+          Tensor out = ops.allocate({T, H, D});
+          ops.attend(out, to(ops, q), to(ops, k), to(ops, v));
+          const Tensor got = from(ops, out);
+          for (int64_t h = 0; h < H; ++h) {
+            const int64_t g = h / (H / G);
+            const Expected e = attend_in_double(head_of(q, h), head_of(k, g), head_of(v, g));
+            CHECK(difference(head_of(got, h), e.value, e.budget) == "");
+          }
+        }
+  });
+}
+
+/// How far two implementations of attention may be from each other where no element of q, k and v is above 1: both are
+/// off by what attend_in_double allows.
+static double attention_budget(double D, double S) {
+  const double score_error = sum_error(D, 1) + 3 * u * std::sqrt(D), spread = 2 * std::sqrt(D);
+  return 2 * (2 * (score_error + u * spread) + (8 * std::sqrt(S) + 4) * u + sum_error(S, 1));
+}
+
+static double largest(const Tensor& x) {
+  double most = 0;
+  for (int64_t i = 0; i < x.count(); ++i) most = std::max(most, std::fabs(x.value(i)));
+  return most;
+}
+
+/// Rows on a device as a model brings them there.
+struct Placed {
+  Config config;
+  KvCache cache;
+  RowsOnDevice room;
+  Placed(Ops& ops, int64_t G, int64_t D, int64_t sequences, int64_t capacity) : room(ops, 64) {
+    config.context = 64, config.kv_heads = G, config.head_width = D, config.layers = 1, config.vocabulary = 9;
+    cache = KvCache(ops, config, sequences, capacity);
+    Tensor dirt = random_tensor(cache.layers[0].k.shape(), 77);
+    ops.upload(cache.layers[0].k, dirt.raw());
+    ops.upload(cache.layers[0].v, dirt.raw());
+  }
+};
+
+/// One row each, a prompt after a past, several of both, and a sequence that comes twice.
+static std::vector<Batch> batches() {
+  const auto of = [](const std::vector<std::pair<int32_t, std::pair<int64_t, int64_t>>>& runs) {
+    Batch batch;
+    for (const auto& [sequence, run] : runs)
+      batch.add(sequence, std::vector<int32_t>(size_t(run.second), 1), run.first, false);
+    return batch;
+  };
+  return {of({{0, {11, 1}}}), of({{2, {5, 1}}, {0, {0, 1}}, {1, {19, 1}}}), of({{2, {3, 6}}}),
+          of({{1, {0, 12}}, {0, {7, 1}}, {2, {2, 3}}}), of({{1, {6, 1}}, {1, {8, 1}}, {0, {4, 1}}})};
+}
+
+TEST_CASE("attention on the device serves rows of several sequences as the CPU does, and writes the same cache") {
+  CpuOps cpu;
+  on_both([&](CudaDevice& ops) {
+    for (const Batch& batch : batches())
+      for (const auto& [H, G, D] : {std::array<int64_t, 3>{1, 1, 7}, {6, 2, 16}, {4, 4, 9}}) {
+        CAPTURE(batch.rows());
+        CAPTURE(H);
+        CAPTURE(D);
+        const int64_t N = batch.rows();
+        const Tensor q = random_tensor({N, H, D}, 1), k = random_tensor({N, G, D}, 2), v = random_tensor({N, G, D}, 3);
+        Placed a(cpu, G, D, 3, 20), b(ops, G, D, 3, 20);
+        Tensor want({N, H, D}), got = ops.allocate({N, H, D});
+        cpu.attention(want, q, k, v, a.room.fill(cpu, batch, a.config, &a.cache), &a.cache.layers[0]);
+        ops.attention(got, to(ops, q), to(ops, k), to(ops, v), b.room.fill(ops, batch, b.config, &b.cache),
+                      &b.cache.layers[0]);
+        CHECK(compare(from(ops, got), want, {.absolute = attention_budget(double(D), 20)}).pass);
+        CHECK(values(from(ops, b.cache.layers[0].k)) == values(a.cache.layers[0].k));
+        CHECK(values(from(ops, b.cache.layers[0].v)) == values(a.cache.layers[0].v));
+      }
+  });
+}
+
+namespace {
+
+/// The weights of one layer, of a size that keeps activations near one, all in one dtype.
+struct Layer {
+  int64_t C = 0, H = 0, G = 0, D = 0, F = 0;
+  Tensor norm, q, k, v, gate, up;
+  Rotary angles;
+
+  Layer(int64_t c, int64_t h, int64_t g, int64_t d, int64_t f, DType dtype) : C(c), H(h), G(g), D(d), F(f) {
+    const auto make = [&](const Shape& shape, unsigned seed) {
+      Tensor w = random_tensor(shape, seed);
+      for (int64_t i = 0; i < w.count(); ++i) w.flat(i) *= shape.rank() == 1 ? 1.0f : 1.7f / std::sqrt(float(C));
+      return converted(w, dtype);
+    };
+    norm = make({C}, 1), q = make({H * D, C}, 2), k = make({G * D, C}, 3), v = make({G * D, C}, 4);
+    gate = make({F, C}, 5), up = make({F, C}, 6);
+    angles = rope_table({}, D, 64);
+  }
+  /// The same on a device: together as a model settles them, or each by itself.
+  void settle(Ops& ops, bool together) {
+    if (together) {
+      ops.settle({&norm}), ops.settle({&q, &k, &v}), ops.settle({&gate, &up});
+    } else {
+      for (Tensor* w : {&norm, &q, &k, &v, &gate, &up}) ops.settle({w});
+    }
+    ops.settle({&angles.cos}), ops.settle({&angles.sin});
+  }
+};
+
+/// What a layer's coarse operations give on one device, copied to the host.
+struct Results {
+  Tensor normed, q, k, v, hidden, context, cached_k, cached_v;
+};
+
+Results run(Ops& ops, const Layer& w, const Tensor& x_host, const Batch& batch, bool cached) {
+  const int64_t N = batch.rows();
+  Placed placed(ops, w.G, w.D, 3, 20);
+  const Rows& rows = placed.room.fill(ops, batch, placed.config, cached ? &placed.cache : nullptr);
+  const Tensor x = to(ops, x_host);
+  Tensor normed = ops.allocate({N, w.C}), q = ops.allocate({N, w.H, w.D}), k = ops.allocate({N, w.G, w.D});
+  Tensor v = ops.allocate({N, w.G, w.D}), context = ops.allocate({N, w.H, w.D});
+  Tensor hidden = ops.allocate({N, w.F}), up = ops.allocate({N, w.F});
+  const QkvWeights qkv{w.norm, w.q, w.k, w.v, 1e-5f};
+  ops.norm_qkv(normed, q, k, v, x, qkv, w.angles, rows);
+  Results r{{}, from(ops, q), from(ops, k), from(ops, v), {}, {}, {}, {}};
+  ops.norm_gated(normed, hidden, up, x, {w.norm, w.gate, w.up, 1e-5f});
+  r.hidden = from(ops, hidden);
+  LayerCache& cache = placed.cache.layers[0];
+  ops.self_attention(context, {normed, q, k, v}, x, qkv, w.angles, rows, cached ? &cache : nullptr);
+  r.context = from(ops, context);
+  r.cached_k = from(ops, cache.k), r.cached_v = from(ops, cache.v);
+  ops.rms_norm(normed, x, w.norm, 1e-5f);
+  r.normed = from(ops, normed);
+  return r;
+}
+
+}  // namespace
+
+// Both devices may be off by the budget of the product, and what norm and rotation add is less than another. An error
+// of q or k moves the scores, and each weight by as much.
+static void check_layer(CudaDevice& ops, const Layer& host, Layer& device, const Batch& batch, bool cached) {
+  CpuOps cpu;
+  const Tensor x = random_tensor({batch.rows(), host.C}, 9);
+  const Results want = run(cpu, host, x, batch, cached), got = run(ops, device, x, batch, cached);
+  const auto budget_of = [&](const Tensor& weight) {
+    const Expected e = linear_in_double(want.normed, weight, {});
+    return 3 * *std::max_element(e.budget.begin(), e.budget.end());
+  };
+  const double q = budget_of(host.q), k = budget_of(host.k), v = budget_of(host.v);
+  CHECK(compare(got.q, want.q, {.absolute = 2 * q}).pass);
+  CHECK(compare(got.k, want.k, {.absolute = 2 * k}).pass);
+  CHECK(compare(got.v, want.v, {.absolute = v}).pass);
+  const double most = std::max(largest(want.normed), largest(want.hidden)) * 4;  // of a product that gate or up is
+  CHECK(compare(got.hidden, want.hidden, {.absolute = most * (budget_of(host.gate) + budget_of(host.up))}).pass);
+  const double score = std::sqrt(double(host.D)) * 2 * (largest(want.q) * k + largest(want.k) * q);
+  const double size = std::max(1.0, largest(want.q) * largest(want.k));
+  const double context = 2 * largest(want.v) * (score + size * attention_budget(double(host.D), 20)) + v;
+  CHECK(compare(got.context, want.context, {.absolute = context}).pass);
+  CHECK(compare(got.cached_k, want.cached_k, {.absolute = 2 * k}).pass);
+  CHECK(compare(got.cached_v, want.cached_v, {.absolute = v}).pass);
+}
+
+TEST_CASE("coarse operations on the device give what the CPU gives, for few rows and many and each dtype") {
+  on_both([](CudaDevice& ops) {
+    for (const DType dtype : {DType::f32, DType::bf16})
+      for (const bool together : {true, false})
+        for (const Batch& batch : batches()) {
+          CAPTURE(name_of(dtype));
+          CAPTURE(together);
+          CAPTURE(batch.rows());
+          const bool wide = batch.rows() > 10;  // enough for tensor cores, where the optimized backend takes them
+          const Layer host(wide ? 1032 : 50, 6, 2, 14, 37, dtype);
+          Layer device(host.C, 6, 2, 14, 37, dtype);
+          device.settle(ops, together);
+          check_layer(ops, host, device, batch, true);
+        }
+  });
+}
+
+TEST_CASE("without a cache the device attends within the call") {
+  Batch batch;
+  batch.add(0, std::vector<int32_t>(5, 1), 0, false);
+  batch.add(1, std::vector<int32_t>(9, 1), 0, false);
+  on_both([&](CudaDevice& ops) {
+    const Layer host(50, 6, 2, 14, 37, DType::f32);
+    Layer device(50, 6, 2, 14, 37, DType::f32);
+    device.settle(ops, true);
+    check_layer(ops, host, device, batch, false);
+  });
+}
+
+TEST_CASE("weights of two dtypes in one layer and those in half precision go through the plain operations") {
+  on_both([](CudaDevice& ops) {
+    for (const Batch& batch : batches()) {
+      Layer host(50, 6, 2, 14, 37, DType::bf16), device(50, 6, 2, 14, 37, DType::bf16);
+      for (Layer* layer : {&host, &device}) {
+        layer->norm = converted(layer->norm, DType::f32);
+        layer->k = converted(layer->k, DType::f32);
+        layer->up = converted(layer->up, DType::f32);
+      }
+      device.settle(ops, true);
+      check_layer(ops, host, device, batch, true);
+    }
+  });
+}
+
+TEST_CASE("operations of the device on no rows do nothing") {
+  on_both([](CudaDevice& ops) {
+    const Tensor x = ops.allocate({0, 4}), weight = to(ops, random_tensor({3, 4}, 1)),
+                 bias = to(ops, random_tensor({3}, 2));
+    const Tensor norm = to(ops, random_tensor({4}, 3)), index = ops.allocate({0}, DType::i32);
+    Tensor out = ops.allocate({0, 3}), normed = ops.allocate({0, 4});
+    ops.linear(out, x, weight, bias);
+    ops.layer_norm(normed, x, norm, norm, 1e-5f);
+    ops.rms_norm(normed, x, norm, 1e-5f);
+    ops.relu(normed);
+    ops.add(normed, x);
+    ops.copy(normed, x);
+    ops.gather(normed, weight, index);
+    ops.attend(normed, x, x, x);
+    ops.choose({}, out, {}, {});
+  });
+}
+
+TEST_CASE("shapes and dtypes and head widths that the device does not take are refused in one sentence") {
+  on_both([](CudaDevice& ops) {
+    const auto make = [&](std::initializer_list<int64_t> dims) { return ops.allocate(Shape(dims)); };
+    Tensor out = make({2, 3}), same = make({2, 4}), wide = make({2, 1, 257});
+    const Tensor x = make({2, 4}), w = make({3, 4});
+    CHECK_THROWS_WITH_AS(ops.linear(out, x, make({4, 3}), {}),
+                         "linear(out, x, weight, bias): these shapes do not fit together: (2, 3), (2, 4), (4, 3), (0,)",
+                         ShapeError);
+    CHECK_THROWS_AS(ops.linear(same, x, w, {}), ShapeError);
+    CHECK_THROWS_WITH_AS(ops.linear(out, x, ops.allocate({3, 4}, DType::f64), {}),
+                         "wanted weights in f32, bf16 or f16, found f64", ShapeError);
+    CHECK_THROWS_AS(ops.add(same, make({1, 4})), ShapeError);
+    CHECK_THROWS_AS(ops.copy(same, out), ShapeError);
+    CHECK_THROWS_AS(ops.gather(same, x, ops.allocate({2}, DType::i64)), ShapeError);
+    CHECK_THROWS_AS(ops.attend(same, x, make({1, 4}), make({1, 4})), ShapeError);
+    CHECK_THROWS_WITH_AS(ops.attend(wide, wide, wide, wide),
+                         "attention: the CUDA kernels take heads of 1 to 256 elements, this one has 257; "
+                         "--backend cpu takes any",
+                         UsageError);
+    CHECK_THROWS_WITH_AS(ops.allocate({1 << 30, 1 << 20}), Contains("the device has no room for 4503599.627 GB: "),
+                         Error);
+  });
+}
+
+TEST_SUITE_END();
