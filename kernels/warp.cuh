@@ -34,6 +34,7 @@ __device__ inline T block_sum(T x) {
   __shared__ T of_warp[32];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
   x = warp_sum(x);
+  if (warps == 1) return x;
   if (lane == 0) of_warp[warp] = x;
   __syncthreads();
   x = warp_sum(lane < warps ? of_warp[lane] : T(0));
@@ -45,6 +46,7 @@ __device__ inline T block_max(T x) {
   __shared__ T of_warp[32];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
   x = warp_max(x);
+  if (warps == 1) return x;
   if (lane == 0) of_warp[warp] = x;
   __syncthreads();
   x = warp_max(of_warp[lane < warps ? lane : 0]);

@@ -4,17 +4,17 @@
 namespace rungs {
 
 /// Rung 1: one block per row, so one of a GPU's many multiprocessors reads it all.
-__global__ void __launch_bounds__(row_threads) argmax_block_per_row(int* id, const float* logits, int V) {
+__global__ void __launch_bounds__(most_threads) argmax_block_per_row(int* id, const float* logits, int V) {
   const float* row = logits + blockIdx.x * size_t(V);  // logits[n, :]
   Key best = 0;
-  for (int i = threadIdx.x; i < V; i += row_threads) best = max(best, key_of(row[i], i));
+  for (int i = threadIdx.x; i < V; i += blockDim.x) best = max(best, key_of(row[i], i));
   best = block_max(best);
   if (threadIdx.x == 0) id[blockIdx.x] = id_of(best);
 }
 
 void argmax_01(int* id, const float* logits, int N, int V, cudaStream_t stream) {
   if (N == 0 || V == 0) return;
-  launch(argmax_block_per_row, {N, row_threads, 0, stream}, id, logits, V);
+  launch(argmax_block_per_row, {N, threads_for_ids(V), 0, stream}, id, logits, V);
 }
 
 /// The cut where the number, or the sum, of the most probable reaches `target`, by bisection: the bits of floats of at
@@ -36,20 +36,20 @@ __device__ static Cut bisect(const float* p, int V, bool by_count, double target
 }
 
 /// Rung 1: one block per row does everything.
-__global__ void __launch_bounds__(row_threads)
+__global__ void __launch_bounds__(most_threads)
     top_p_block_per_row(int* id, const float* logits, const Draw* draw, float* probabilities, int V) {
   const float* row = logits + blockIdx.x * size_t(V);  // logits[n, :]
   float* p = probabilities + blockIdx.x * size_t(V);   // (V)
   const Draw own = draw[blockIdx.x];
 
   Key best = 0;
-  for (int i = threadIdx.x; i < V; i += row_threads) best = max(best, key_of(row[i], i));
+  for (int i = threadIdx.x; i < V; i += blockDim.x) best = max(best, key_of(row[i], i));
   best = block_max(best);
   int chosen = id_of(best);
   if (chosen != not_finite && own.temperature > 0) {
-    for (int i = threadIdx.x; i < V; i += row_threads) p[i] = exponential(row[i], logit_of(best), own.temperature);
+    for (int i = threadIdx.x; i < V; i += blockDim.x) p[i] = exponential(row[i], logit_of(best), own.temperature);
     const double sum = row_sum(V, [&](int i) { return double(p[i]); });  // each thread reads what it wrote
-    for (int i = threadIdx.x; i < V; i += row_threads) p[i] = float(p[i] / sum);
+    for (int i = threadIdx.x; i < V; i += blockDim.x) p[i] = float(p[i] / sum);
     __syncthreads();
     chosen = choose(p, V, own, [&](bool by_count, double target) { return bisect(p, V, by_count, target); });
   }
@@ -58,14 +58,13 @@ __global__ void __launch_bounds__(row_threads)
 
 void top_p_01(int* id, const float* logits, const Draw* draw, void* workspace, int N, int V, cudaStream_t stream) {
   if (N == 0 || V == 0) return;
-  SampleMemory memory;
-  SampleMemory::place(memory, workspace, N, V);
-  launch(top_p_block_per_row, {N, row_threads, 0, stream}, id, logits, draw, memory.p, V);
+  const SampleMemory memory = sample_memory(workspace, N, V);
+  launch(top_p_block_per_row, {N, threads_for_ids(V), 0, stream}, id, logits, draw, memory.p, V);
 }
 
 size_t sample_workspace(int N, int V) {
-  SampleMemory memory;
-  return SampleMemory::place(memory, nullptr, N, V);
+  const size_t of_chunks = sizeof(Key) + sizeof(double), of_bins = sizeof(Key) + sizeof(unsigned);
+  return size_t(N) * (ceil_div(V, chunk) * of_chunks + bins * of_bins + V * sizeof(float));
 }
 
 }  // namespace rungs

@@ -98,35 +98,42 @@ __global__ void probabilities_of_chunk(SampleMemory memory, const Draw* draw, in
 }
 
 /// The cut where the number, or the sum, of the most probable reaches `target`: ten bits at a time, each time by a
-/// histogram of those that share the bits found so far. The first histogram is there; thread t looks after bin
-/// bins - 1 - t, so that the most probable come first.
+/// histogram of those that share the bits found so far. The first histogram is there. The bins are shared out over the
+/// threads from the most probable down.
 __device__ static Cut descend(const SampleMemory& memory, const float* p, int V, bool by_count, double target) {
   __shared__ unsigned count[bins], rest[bins];
-  const int n = blockIdx.x, bin = bins - 1 - int(threadIdx.x);
-  unsigned own_count = memory.count[size_t(n) * bins + bin], prefix = 0;
-  Key own_rest = memory.rest[size_t(n) * bins + bin];
+  const size_t row = size_t(blockIdx.x) * bins;
+  const int per_thread = bins / int(blockDim.x), top = bins - 1 - int(threadIdx.x) * per_thread;
+  unsigned prefix = 0;
   double above = 0;  // of those more probable than all that share the prefix
   for (int shift = 20;; shift -= 10) {
-    const unsigned first = (prefix << 10 | unsigned(bin)) << shift;
-    const double own = by_count ? own_count : sum_of_bin(first, own_count, own_rest);
-    const double before = above + block_sum_before(own);
+    const auto in_bin = [&](int bin) {
+      const unsigned n = shift == 20 ? memory.count[row + bin] : count[bin];
+      if (by_count) return double(n);
+      return sum_of_bin((prefix << 10 | unsigned(bin)) << shift, n, shift == 20 ? memory.rest[row + bin] : rest[bin]);
+    };
+    double own = 0;
+    for (int i = 0; i < per_thread; ++i) own += in_bin(top - i);
+    double before = above + block_sum_before(own);
     const int found = first_thread(own > 0 && before + own >= target);
-    if (found == row_threads) return {0, INT_MAX};
-    prefix = prefix << 10 | unsigned(bins - 1 - found);
+    if (found == int(blockDim.x)) return {0, INT_MAX};
+    int bin = top;
+    if (int(threadIdx.x) == found)
+      for (int i = 1; i < per_thread && before + in_bin(bin) < target; ++i) before += in_bin(bin--);
+    prefix = prefix << 10 | unsigned(from_thread(found, bin));
     above = from_thread(found, before);
     if (shift == 0) break;
 
-    count[bin] = rest[bin] = 0;
+    for (int b = threadIdx.x; b < bins; b += blockDim.x) count[b] = rest[b] = 0;
     __syncthreads();
-    for (int i = threadIdx.x; i < V; i += row_threads) Histogram{count, rest, prefix, shift - 10}.add(p[i]);
+    for (int i = threadIdx.x; i < V; i += blockDim.x) Histogram{count, rest, prefix, shift - 10}.add(p[i]);
     __syncthreads();
-    own_count = count[bin], own_rest = rest[bin];
   }
   return cut_at(prefix, above, by_count ? 1 : __uint_as_float(prefix), target, V);
 }
 
 /// Stage 4: one block per row finds the token.
-__global__ void __launch_bounds__(row_threads) choose_of_row(int* id, SampleMemory memory, const Draw* draw, int V) {
+__global__ void __launch_bounds__(most_threads) choose_of_row(int* id, SampleMemory memory, const Draw* draw, int V) {
   const Draw own = draw[blockIdx.x];
   const float* p = memory.p + blockIdx.x * size_t(V);  // (V)
   int chosen = id_of(best_of_row(memory, blockIdx.x));
@@ -137,21 +144,19 @@ __global__ void __launch_bounds__(row_threads) choose_of_row(int* id, SampleMemo
 
 void argmax_02(int* id, const float* logits, void* workspace, int N, int V, cudaStream_t stream) {
   if (N == 0 || V == 0) return;
-  SampleMemory memory;
-  SampleMemory::place(memory, workspace, N, V);
+  const SampleMemory memory = sample_memory(workspace, N, V);
   launch(best_of_chunk, {N * memory.chunks, chunk_threads, 0, stream}, memory, logits, V);
   launch(argmax_of_chunks, {N, 32, 0, stream}, id, memory);
 }
 
 void top_p_02(int* id, const float* logits, const Draw* draw, void* workspace, int N, int V, cudaStream_t stream) {
   if (N == 0 || V == 0) return;
-  SampleMemory memory;
-  SampleMemory::place(memory, workspace, N, V);
+  const SampleMemory memory = sample_memory(workspace, N, V);
   const LaunchShape chunks = {N * memory.chunks, chunk_threads, 0, stream};
   launch(best_of_chunk, chunks, memory, logits, V);
   launch(exponentials_of_chunk, chunks, memory, logits, draw, V);
   launch(probabilities_of_chunk, chunks, memory, draw, V);
-  launch(choose_of_row, {N, row_threads, 0, stream}, id, memory, draw, V);
+  launch(choose_of_row, {N, threads_for_ids(V), 0, stream}, id, memory, draw, V);
 }
 
 }  // namespace rungs

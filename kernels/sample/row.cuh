@@ -1,5 +1,5 @@
 /// What the rungs of sample share: keys that order logits, the memory they work in, and the end of a choice, from
-/// probabilities to the token. What is said of a block holds for one of row_threads threads, all of which call.
+/// probabilities to the token. What a block does here all of its threads call: a power of two from 32 to 1024.
 #pragma once
 
 #include <cfloat>
@@ -10,10 +10,17 @@
 
 namespace rungs {
 
-constexpr int row_threads = 1024;  ///< of a block that works on a whole row
-constexpr int bins = 1024;         ///< of a histogram: one for each of those threads
-constexpr int chunk = 2048;        ///< ids that a block works on where a row has many blocks
+constexpr int bins = 1024;  ///< of a histogram
+constexpr int most_threads = 1024;
+constexpr int chunk = 2048;  ///< ids that a block works on where a row has many blocks
 constexpr int chunk_threads = 256;
+
+/// Threads for a block that works on a whole row: up to 32 ids for each, while there are enough.
+inline int threads_for_ids(int V) {
+  int threads = 32;
+  while (threads < most_threads && threads * 32 < V) threads *= 2;
+  return threads;
+}
 
 using Key = unsigned long long;
 
@@ -42,23 +49,16 @@ struct SampleMemory {
   unsigned* count;  ///< (N, bins)
   float* p;         ///< (N, V): exponentials, then probabilities
   int chunks;       ///< of a row
-
-  /// The size with `at` null.
-  static size_t place(SampleMemory& memory, void* at, int N, int V);
 };
 
-inline size_t SampleMemory::place(SampleMemory& memory, void* at, int N, int V) {
+/// sample_workspace(N, V) bytes as what they hold: the larger elements first, so that all are aligned.
+inline SampleMemory sample_memory(void* workspace, int N, int V) {
   const int chunks = ceil_div(V, chunk);
-  const size_t of_chunks = size_t(N) * chunks * 8, of_bins = size_t(N) * bins;
-  auto* bytes = static_cast<char*>(at);
-  if (at != nullptr)
-    memory = {reinterpret_cast<Key*>(bytes),
-              reinterpret_cast<double*>(bytes + of_chunks),
-              reinterpret_cast<Key*>(bytes + 2 * of_chunks),
-              reinterpret_cast<unsigned*>(bytes + 2 * of_chunks + 8 * of_bins),
-              reinterpret_cast<float*>(bytes + 2 * of_chunks + 12 * of_bins),
-              chunks};
-  return 2 * of_chunks + 12 * of_bins + size_t(N) * V * sizeof(float);
+  auto* best = static_cast<Key*>(workspace);
+  auto* sum = reinterpret_cast<double*>(best + size_t(N) * chunks);
+  auto* rest = reinterpret_cast<Key*>(sum + size_t(N) * chunks);
+  auto* count = reinterpret_cast<unsigned*>(rest + size_t(N) * bins);
+  return {best, sum, rest, count, reinterpret_cast<float*>(count + size_t(N) * bins), chunks};
 }
 
 /// exp((logit - largest) / temperature) as the CPU's sampler rounds it.
@@ -84,9 +84,10 @@ __device__ inline double block_sum_before(double x) {
   return warps_before + (lane > 0 ? before : 0);
 }
 
-/// The first thread that says yes, or row_threads.
+/// The first thread that says yes, or blockDim.x.
 __device__ inline int first_thread(bool yes) {
-  return row_threads - block_max(yes ? row_threads - int(threadIdx.x) : 0);
+  const int threads = blockDim.x;
+  return threads - block_max(yes ? threads - int(threadIdx.x) : 0);
 }
 
 /// What `thread` holds.
@@ -127,13 +128,12 @@ struct Kept {
   }
 };
 
-/// A row's ids as 32 stretches of neighbours, one for each warp, so that what a warp counts comes before what the next
-/// warp counts.
+/// Part `part` of `parts` of the ids from `first` to `last`, in order, each but the last ones of the same size.
 struct Stretch {
   int begin, end;
-  __device__ Stretch(int of_warp, int V) {
-    const int ids = (V + row_threads - 1) / row_threads * 32;
-    begin = min(of_warp * ids, V), end = min(begin + ids, V);
+  __device__ Stretch(int first, int last, int part, int parts) {
+    const int ids = (last - first + parts - 1) / parts;
+    begin = min(first + part * ids, last), end = min(begin + ids, last);
   }
 };
 
@@ -144,30 +144,29 @@ __device__ inline int reach(int V, double target, bool beyond, const Value& x) {
   const auto there = [&](double sum) { return beyond ? sum > target : sum >= target; };
 
   // In which warp's stretch?
-  const Stretch own(warp, V);
+  const int warps = blockDim.x / 32;
+  const Stretch own(0, V, warp, warps);
   double sum = 0;
   for (int id = own.begin + lane; id < own.end; id += 32) sum += x(id);
   sum = warp_sum(sum);
   const double before = block_sum_before(lane == 0 ? sum : 0);
   const int first = first_thread(lane == 0 && sum > 0 && there(before + sum));
-  if (first == row_threads) return V;
+  if (first == int(blockDim.x)) return V;
   const double before_stretch = from_thread(first, before);
 
   // In which thread's piece of that stretch?
-  const Stretch found(first / 32, V);
-  const int ids = (found.end - found.begin + row_threads - 1) / row_threads;
-  const int begin = min(found.begin + int(threadIdx.x) * ids, found.end), end = min(begin + ids, found.end);
+  const Stretch found(0, V, first / 32, warps), few(found.begin, found.end, threadIdx.x, blockDim.x);
   double piece = 0;
-  int last = begin;  // that adds something
-  for (int id = begin; id < end; ++id) {
+  int last = few.begin;  // that adds something
+  for (int id = few.begin; id < few.end; ++id) {
     piece += x(id);
     if (x(id) > 0) last = id;
   }
   double running = before_stretch + block_sum_before(piece);
   int thread = first_thread(piece > 0 && there(running + piece));
   // The two sums can round to either side of the target: then it is the last that adds something.
-  if (thread == row_threads) thread = block_max(piece > 0 ? int(threadIdx.x) : 0);
-  int id = begin;
+  if (thread == int(blockDim.x)) thread = block_max(piece > 0 ? int(threadIdx.x) : 0);
+  int id = few.begin;
   for (; id < last; ++id) {
     running += x(id);
     if (x(id) > 0 && there(running)) break;
@@ -185,7 +184,7 @@ __device__ inline Kept kept_of(const Cut& cut, const float* p, int V) {
 template <class Value>
 __device__ inline double row_sum(int V, const Value& x) {
   double sum = 0;
-  for (int id = threadIdx.x; id < V; id += row_threads) sum += x(id);
+  for (int id = threadIdx.x; id < V; id += blockDim.x) sum += x(id);
   return block_sum(sum);
 }
 
@@ -213,7 +212,7 @@ __device__ inline int choose(const float* p, int V, const Draw& draw, const Sele
   const int id = reach(V, draw.draw, true, probability);
   if (id < V) return id;
   int last = 0;  // with a probability at all: rounding can leave the whole sum just below the draw
-  for (int i = threadIdx.x; i < V; i += row_threads)
+  for (int i = threadIdx.x; i < V; i += blockDim.x)
     if (probability(i) > 0) last = i;
   return block_max(last);
 }

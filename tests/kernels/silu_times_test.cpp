@@ -1,0 +1,87 @@
+#include "silu_times/silu_times.hpp"
+
+#include "rows.hpp"
+
+using namespace rungs;
+using namespace rungs::test;
+
+TEST_SUITE_BEGIN("kernels");
+
+namespace {
+
+struct Expected {
+  std::vector<double> value, budget;
+};
+
+/// In double, the first `count` elements; the others stay as they are. The budget is 8 times the f32 rounding of the
+/// formula: 2 u for the exponential, which is at most all of the denominator, and u for the sum, the quotient and the
+/// product. Where exp(-g) overflows the result is 0 instead of less than 90 · 2⁻¹²⁸.
+Expected silu_in_double(const Tensor& gate, const Tensor& up, int64_t count) {
+  Expected e;
+  for (int64_t i = 0; i < gate.count(); ++i) {
+    const double g = gate.flat(i), x = g / (1 + std::exp(-g)) * up.flat(i);
+    e.value.push_back(i < count ? x : g);
+    e.budget.push_back(i < count ? 8 * 5 * u * std::abs(x) + 0x1p-121 * std::abs(up.flat(i)) : 0);
+  }
+  return e;
+}
+
+/// Numbers up to 30, and among them some where the exponential overflows or vanishes.
+Tensor gates(const Shape& shape) {
+  Tensor x = random_tensor(shape, 1);
+  for (int64_t i = 0; i < x.count(); ++i) x.flat(i) *= i % 5 == 0 ? 110.0f : i % 7 == 0 ? 0.0f : 30.0f;
+  return x;
+}
+
+Tensor sum_of_parts(const Tensor& parts) {
+  const int64_t F = parts.cols() / 2;
+  Tensor sum({parts.rows(), F});
+  for (int64_t i = 0; i < sum.count(); ++i) {
+    const bf16* row = parts.data<bf16>() + i / F * 2 * F;
+    sum.flat(i) = to_float(row[i % F]) + to_float(row[F + i % F]);
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("silu_times equals its formula and touches nothing beyond the last element") {
+  for (const int64_t count : {1, 3, 31, 32, 33, 256, 1000, 1025, 4099})
+    for (const bool shifted : {false, true})
+      for (const auto silu_times : {silu_times_01, silu_times_02}) {
+        CAPTURE(count);
+        CAPTURE(shifted);
+        const Tensor gate = gates({count + 1}), up = random_tensor({count + 1}, 2);
+        OnDevice in(gate, shifted), other(up, shifted);
+        silu_times(in.data(), other.data(), count, nullptr);
+        const Expected e = silu_in_double(gate, up, count);
+        CHECK(difference(in.get(), e.value, e.budget) == "");
+      }
+}
+
+TEST_CASE("the fused forms of silu_times equal its formula") {
+  for (const auto& [N, F] : {Size{1, 1}, {3, 31}, {2, 32}, {5, 33}, {1, 1000}, {4, 260}})
+    for (const bool shifted : {false, true}) {
+      CAPTURE(N);
+      CAPTURE(F);
+      CAPTURE(shifted);
+      const Tensor gate = gates({N, F}), up = random_tensor({N, F}, 2);
+      Tensor joined({N, 2 * F});
+      for (int n = 0; n < N; ++n)
+        for (int f = 0; f < F; ++f) joined(n, f) = gate(n, f), joined(n, F + f) = up(n, f);
+      const Expected e = silu_in_double(gate, up, gate.count());
+      std::vector<double> in_parts = e.budget;
+      for (size_t i = 0; i < in_parts.size(); ++i) in_parts[i] += 0x1p-17 * std::abs(e.value[i]) + 0x1p-133;
+
+      OnDevice gate_up(joined, shifted), g(gate, shifted), x(up, shifted), out({N, F}, shifted);
+      OnDevice parts({N, 2 * F}, shifted, DType::bf16), parts_of_joined({N, 2 * F}, shifted, DType::bf16);
+      silu_times_joined(out.data(), gate_up.data(), N, F, nullptr);
+      CHECK(difference(out.get(), e.value, e.budget) == "");
+      silu_times_joined_split(parts_of_joined.data<bf16>(), gate_up.data(), N, F, nullptr);
+      CHECK(difference(sum_of_parts(parts_of_joined.get()), e.value, in_parts) == "");
+      silu_times_split(parts.data<bf16>(), g.data(), x.data(), N, F, nullptr);
+      CHECK(difference(sum_of_parts(parts.get()), e.value, in_parts) == "");
+    }
+}
+
+TEST_SUITE_END();
