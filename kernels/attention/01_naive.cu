@@ -1,13 +1,12 @@
+/// Rung 1: the formula, a kernel a step. The scores of all heads stand in memory: written once, read and written by the
+/// softmax, read again. At T = S = 4096 with 32 heads of width 128 that is 2 GiB, eight times what goes in and comes
+/// out.
 #include <cmath>
 
 #include "attention/attention.hpp"
 #include "attention/parts.cuh"
 
 namespace rungs {
-
-/// \file
-/// Rung 1: the formula, a kernel a step. The scores of all heads stand in memory: written once, read and written by the
-/// softmax, read again. At T = S = 4096 and 32 heads that is 2 GiB, thousands of times what goes in and comes out.
 
 /// A block per query and head, its threads share out the keys. Neighbouring threads read rows of k that lie G·D floats
 /// apart, so the loads do not coalesce.

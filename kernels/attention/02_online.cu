@@ -1,3 +1,6 @@
+/// Rung 2: one pass and no scores in memory. With each key the largest score so far may grow; what was summed under the
+/// old one is then scaled by exp(old - new), which is what the sum would have been. Each warp still reads all its keys
+/// and values for one query alone.
 #include <cfloat>
 #include <cmath>
 
@@ -6,11 +9,6 @@
 #include "warp.cuh"
 
 namespace rungs {
-
-/// \file
-/// Rung 2: one pass and no scores in memory. With each key the largest score so far may grow; what was summed under the
-/// old one is then scaled by exp(old - new), which is what the sum would have been. Each warp still reads all its keys
-/// and values for one query alone.
 
 /// One warp per query and head; lane l holds elements l, l + 32, ... of the query and of the result, so that a key or
 /// value is read by neighbouring lanes.

@@ -1,3 +1,6 @@
+/// Rung 3: a block takes a tile of queries of one head and walks over the keys a tile at a time. Each key and value is
+/// read from memory once for all queries of the tile, and each thread works on 4 queries by 4 keys, then on 4 queries
+/// by WIDTH / 8 elements of the result, so that a number read from shared memory is used several times.
 #include <cfloat>
 #include <cmath>
 
@@ -5,11 +8,6 @@
 #include "attention/parts.cuh"
 
 namespace rungs {
-
-/// \file
-/// Rung 3: a block takes a tile of queries of one head and walks over the keys a tile at a time. Each key and value is
-/// read from memory once for all queries of the tile, and each thread works on 4 queries by 4 keys, then on 4 queries
-/// by WIDTH / 8 elements of the result, so that a number read from shared memory is used several times.
 
 /// The sizes of one block: its threads stand in rows of 8, and row y has the queries y, y + queries / 4, ...
 template <int WIDTH>
@@ -83,7 +81,7 @@ __global__ void __launch_bounds__(AttentionTile<WIDTH>::threads)
       const int visible = S - T + t0 + y + rows * i + 1 - s0;  // of this tile's keys, for this query
       float new_largest = largest[i];
       for (int j = 0; j < keys / 8; ++j) {
-        score[i][j] = x + 8 * j < visible && x + 8 * j < S - s0 ? score[i][j] * scale : -INFINITY;
+        score[i][j] = x + 8 * j < visible ? score[i][j] * scale : -INFINITY;
         new_largest = fmaxf(new_largest, score[i][j]);
       }
       for (int lanes = 4; lanes > 0; lanes /= 2)  // the 8 threads of the row stand side by side in a warp
@@ -135,12 +133,13 @@ __global__ void __launch_bounds__(AttentionTile<WIDTH>::threads)
 void attention_03(float* out, const float* q, const float* k, const float* v, int T, int S, int H, int G, int D,
                   cudaStream_t stream) {
   check_attention(T, S, H, G, D);
-  with_width_and_alignment(D, [&](auto width, auto aligned) {
+  const auto with = [&](auto width, auto aligned) {
     using Tile = AttentionTile<width()>;
     const dim3 grid(ceil_div(T, Tile::queries), H);
     launch(attention_tiles<width(), aligned()>, {grid, Tile::threads, Tile::floats * sizeof(float), stream}, out, q, k,
            v, T, S, H, G, D, 1.0f / std::sqrt(float(D)));
-  });
+  };
+  with_width_and_alignment(with, D, out, q, k, v);
 }
 
 }  // namespace rungs

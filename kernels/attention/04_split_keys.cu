@@ -1,3 +1,8 @@
+/// Rung 4: one query has no tile of queries to share its keys with, and with a block a head most of a GPU would idle.
+/// So the keys are split: many blocks take a piece of them each, with a softmax of its own, and leave their largest
+/// score, their total of weights and their weighted sum of values. A second kernel scales these to the largest of all
+/// and adds them up. Work is bound by reading the cache, so a block computes all query heads of its key/value head:
+/// with GQA the cache is read once for HEADS of them.
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
@@ -7,13 +12,6 @@
 #include "warp.cuh"
 
 namespace rungs {
-
-/// \file
-/// Rung 4: one query has no tile of queries to share its keys with, and with a block a head most of a GPU would idle.
-/// So the keys are split: many blocks take a piece of them each, with a softmax of its own, and leave their largest
-/// score, their total of weights and their weighted sum of values. A second kernel scales these to the largest of all
-/// and adds them up. Work is bound by reading the cache, so a block computes all query heads of its key/value head:
-/// with GQA the cache is read once for HEADS of them.
 
 static constexpr int split_blocks = 396;  // three for each of 132 multiprocessors: as many as run at once
 static constexpr int least_keys = 32;     // that a block takes on
@@ -206,7 +204,7 @@ void attention_04(float* out, const float* q, const float* k, const float* v, co
     launch(kernel, {grid, split_warps * 32, 0, stream}, sums, stats, q, k, v, sequence, position, capacity, H, G, D,
            1.0f / std::sqrt(float(D)));
   };
-  with_width_and_alignment(D, [&](auto width, auto aligned) {
+  const auto with = [&](auto width, auto aligned) {
     if constexpr (!aligned()) {
       start(attention_split_keys<width(), 1, false>, 1);  // no model has such a width: what counts is that it works
     } else {
@@ -217,7 +215,8 @@ void attention_04(float* out, const float* q, const float* k, const float* v, co
       else
         start(attention_split_keys<width(), 8, true>, 8);
     }
-  });
+  };
+  with_width_and_alignment(with, D, q, k, v);
   const dim3 block(ceil_div(D, 32) * 32, std::clamp(splits / 4, 1, 1024 / (ceil_div(D, 32) * 32)));
   launch(attention_combine, {dim3(H, N), block, block.x * block.y * sizeof(float), stream}, out, sums, stats, position,
          splits, D);

@@ -3,9 +3,9 @@
 /// Query head h reads key/value head h / (H / G).  Vaswani and others 2017, "Attention Is All You Need", equation 1;
 /// Ainslie and others 2023, "GQA".
 ///
-/// All pointers are on the device; G divides H, 1 <= T <= S, 1 <= D <= 256. Where D is a multiple of 4, every pointer
-/// is aligned to 16 bytes. A launcher does not wait for its kernels. `out` may not overlap an input. With T queries of
-/// one sequence whose cache row 0 is at k and v, S = start + T reads the past and the run itself.
+/// All pointers are on the device; G divides H, 1 <= T <= S, 1 <= D <= 256. A launcher does not wait for its kernels.
+/// `out` may not overlap an input. For T queries of one sequence whose cache begins at k and v, S = start + T reads the
+/// past and the run itself. Rows that begin at multiples of 16 bytes are read fastest.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,7 +15,7 @@
 namespace rungs {
 
 /// Rung 1, naive: three kernels with all scores in memory between them.
-/// out, q: (T, H, D); k, v: (S, G, D); scores: (H, T, S), scratch. \throws CudaError, as all rungs
+/// out, q: (T, H, D); k, v: (S, G, D); scores: (H, T, S), scratch. \throws ShapeError, CudaError, as all rungs do
 void attention_01(float* out, const float* q, const float* k, const float* v, float* scores, int T, int S, int H, int G,
                   int D, cudaStream_t stream);
 
@@ -40,8 +40,8 @@ void attention_04(float* out, const float* q, const float* k, const float* v, co
 /// How many floats attention_04 wants as workspace; it never grows when N shrinks.
 size_t attention_04_workspace(int N, int capacity, int H, int G, int D);
 
-/// Rung 5, tensor cores: rung 3 with mma.sync, every f32 as the sum of two bf16 parts, so that the error stays near
-/// that of f32. The rung for prefill. out, q: (T, H, D); k, v: (S, G, D).
+/// Rung 5, tensor cores: rung 3 with mma.sync, each f32 as the sum of three bf16, so that the result is as good as that
+/// of f32. The rung for prefill; for D above 128 it is rung 3. out, q: (T, H, D); k, v: (S, G, D).
 void attention_05(float* out, const float* q, const float* k, const float* v, int T, int S, int H, int G, int D,
                   cudaStream_t stream);
 

@@ -1,9 +1,10 @@
-/// What the rungs of attention share: the choice of a compiled width and loads of four floats.
+/// What the rungs of attention share: the choice of a compiled width, and four floats at a time.
 #pragma once
 
 #include <string>
 #include <type_traits>
 
+#include "floats.cuh"
 #include "launch.cuh"
 
 namespace rungs {
@@ -26,11 +27,11 @@ void with_width(int D, const F& f) {
   f(std::integral_constant<int, 256>{});
 }
 
-/// Calls f(WIDTH, ALIGNED): ALIGNED says that D is a multiple of 4, so that four floats are one load.
-template <class F>
-void with_width_and_alignment(int D, const F& f) {
+/// Calls f(WIDTH, ALIGNED): ALIGNED says that each row of D floats at each pointer can be read four floats at a time.
+template <class F, class... P>
+void with_width_and_alignment(const F& f, int D, const P*... pointers) {
   with_width(D, [&](auto width) {
-    if (D % 4 == 0)
+    if (rows_of_4(D, pointers...))
       f(width, std::true_type{});
     else
       f(width, std::false_type{});
