@@ -73,6 +73,24 @@ inline Expected layer_norm_in_double(const Tensor& x, const Tensor& weight, cons
   return e;
 }
 
+/// The mean of squares is a sum, whose relative error halves in the root.
+inline Expected rms_norm_in_double(const Tensor& x, const Tensor& weight, float epsilon) {
+  Expected e;
+  const int64_t C = x.cols();
+  for (int64_t n = 0; n < x.rows(); ++n) {
+    double squares = 0, fourth = 0;
+    for (int64_t c = 0; c < C; ++c)
+      squares += std::pow(x.value(n * C + c), 2), fourth += std::pow(x.value(n * C + c), 4);
+    const double spread = squares / double(C) + double(epsilon);
+    const double spread_error = sum_error(double(C), std::sqrt(fourth)) / double(C) / spread;
+    for (int64_t c = 0; c < C; ++c) {
+      e.value.push_back(x.value(n * C + c) / std::sqrt(spread) * weight.value(c));
+      e.budget.push_back(std::fabs(e.value.back()) * (spread_error / 2 + 6 * u));
+    }
+  }
+  return e;
+}
+
 /// The error of a score moves a weight by as much, relative; so does a rounding of its distance to the largest one.
 inline Expected attend_in_double(const Tensor& q, const Tensor& k, const Tensor& v) {
   Expected e;
