@@ -33,11 +33,11 @@ RUNGS_UNSEEN __forceinline__ T update(T* p, Change change) {
 
 }  // namespace rungs::host
 
-#define RUNGS_ATOMIC_OPERATION(name, new_value)                                      \
-  template <class T>                                                                 \
-  RUNGS_ATOMIC T name(T* p, std::type_identity_t<T> v) {                             \
-    RUNGS_TELL_CHECKER(p);                                                           \
-    return rungs::host::update(p, [v](T old) RUNGS_UNSEEN { return T(new_value); }); \
+#define RUNGS_ATOMIC_OPERATION(name, new_value)                                                       \
+  template <class T>                                                                                  \
+  RUNGS_ATOMIC T name(T* p, std::type_identity_t<T> v) {                                              \
+    RUNGS_TELL_CHECKER(p);                                                                            \
+    return rungs::host::update(p, [v]([[maybe_unused]] T old) RUNGS_UNSEEN { return T(new_value); }); \
   }
 RUNGS_ATOMIC_OPERATION(atomicAdd, old + v)
 RUNGS_ATOMIC_OPERATION(atomicSub, old - v)

@@ -31,8 +31,7 @@ rungs_switch_stack:
   popq %r12
   popq %rbx
   popq %rbp
-  popq %rcx
-  jmp *%rcx
+  ret
 .size rungs_switch_stack, .-rungs_switch_stack
 )");
 static constexpr size_t saved_words = 16, entry_word = 6;  // entry: popped as the return address, above it zeros

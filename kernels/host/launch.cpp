@@ -14,6 +14,7 @@
 #include "host/engine.hpp"
 #include "host/kernels.hpp"
 #include "host/multiprocessor.hpp"
+#include "host/signals.hpp"
 #include "host/stream.hpp"
 #include "launch.cuh"
 
@@ -118,6 +119,7 @@ void run(const Launch& launch) {
 #ifdef RUNGS_CHECKED
   checked_launch_begins(kernel.name);
 #endif
+  take_fault_signals();
   const std::string fault = run_blocks({launch, kernel.name, threads, thread_order(), kernel.shared});
   if (!fault.empty()) throw CudaError(fault);
 }

@@ -35,7 +35,7 @@ void Multiprocessor::begin(const Plan& p) {
   plan = &p;
   const Launch& launch = p.launch;
   count_ = p.threads;
-  watch_this_thread();
+  watch_time();
   if (threads.size() < size_t(count_)) {
     threads.resize(size_t(count_));
     order_.resize(size_t(count_));
@@ -162,15 +162,14 @@ void Multiprocessor::run_thread(int index, Fiber& fiber) {
   thread.fiber = &fiber;
   threadIdx = thread.index;
   current = index;
-  std::string exception;
   try {
     user_code = true;
     plan->launch.call(plan->launch.arguments);
-  } catch (const std::exception& e) {
-    exception = e.what();
+  } catch (const std::exception& exception) {
+    fault_ = exception.what();
   }
   user_code = false;
-  if (!exception.empty()) fail("the kernel threw a C++ exception: " + exception);
+  if (!fault_.empty()) fail("the kernel threw a C++ exception: " + std::exchange(fault_, {}));
   thread.state = State::returned;
   warps[size_t(index) / 32].returned |= 1u << (index % 32);
   ++returned_;
@@ -287,10 +286,12 @@ void* Multiprocessor::dynamic_shared() {
 
 void Multiprocessor::fail(std::string fault) {
   user_code = false;
-  fault_ = place(current) + ": " + std::move(fault);
+  fault_ = place(current) + ": ";
+  fault_ += fault;
+  std::string().swap(fault);  // nobody comes back to free it
   Fiber abandoned;
   abandoned.switch_to(main_);
-  std::abort();  // nobody comes back
+  std::abort();
 }
 
 // These are what the kernel calls. The work is inlined, so that a thread goes on after one return.

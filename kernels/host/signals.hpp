@@ -1,10 +1,16 @@
-/// What the operating system sees and the engine cannot: a bad address, and a kernel that never ends.
+/// What the operating system sees and the engine cannot: a bad address, and a kernel that never ends. Both come as
+/// signals, while the kernel's own code is running: nothing of the engine or of the C library is half done then, so the
+/// kernel can simply be left. The handler changes where the thread goes on: in a function that fails, on the fiber's
+/// stack.
 #pragma once
 
 namespace rungs::host {
 
-/// Called by an OS thread before it runs blocks: from now on its faults become CudaErrors, and so does a block that
-/// runs for more than RUNGS_KERNEL_SECONDS (20 when it is not set) of the processor's time.
-void watch_this_thread();
+/// For each launch: a bad address in a kernel becomes a CudaError from now on.
+void take_fault_signals();
+
+/// For each launch, in every OS thread that runs blocks: a block that takes more than RUNGS_KERNEL_SECONDS (20 when it
+/// is not set) of the processor's time ends with a CudaError.
+void watch_time();
 
 }  // namespace rungs::host

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -37,7 +38,7 @@ struct Symbol {
 struct Table {
   std::map<uintptr_t, Symbol> functions, variables;
   std::vector<SharedSymbol> shared;
-  std::vector<std::pair<uintptr_t, uintptr_t>> constants;  // what is loaded read-only: begin, end
+  std::vector<std::pair<uintptr_t, uintptr_t>> code, constants;  // what is loaded read-only: begin, end
   uintptr_t anchor = 0;
 };
 
@@ -98,10 +99,11 @@ const Table& table() {
     dl_iterate_phdr(
         [](dl_phdr_info* info, size_t, void* first) { return *static_cast<dl_phdr_info*>(first) = *info, 1; },
         &program);
-    for (const auto& segment : std::span(program.dlpi_phdr, program.dlpi_phnum))
-      if (const uintptr_t begin = program.dlpi_addr + segment.p_vaddr;
-          segment.p_type == PT_LOAD && !(segment.p_flags & PF_W))
-        t.constants.push_back({begin, begin + segment.p_memsz});
+    for (const auto& segment : std::span(program.dlpi_phdr, program.dlpi_phnum)) {
+      const uintptr_t begin = program.dlpi_addr + segment.p_vaddr;
+      if (segment.p_type == PT_LOAD && !(segment.p_flags & PF_W))
+        (segment.p_flags & PF_X ? t.code : t.constants).push_back({begin, begin + segment.p_memsz});
+    }
     const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     struct stat status {};
     if (file < 0 || fstat(file, &status) != 0) return t;
@@ -156,10 +158,14 @@ std::string name_of_function(uintptr_t address) {
   return function ? short_name(demangled(function->name)) : "of unknown name";
 }
 
-bool in_variable(uintptr_t address) {
-  for (const auto& [begin, end] : table().constants)
-    if (address >= begin && address < end) return true;
-  return holding(table().variables, address) != nullptr;
+static bool in_any(const std::vector<std::pair<uintptr_t, uintptr_t>>& ranges, uintptr_t address) {
+  return std::any_of(ranges.begin(), ranges.end(), [&](auto& r) { return address >= r.first && address < r.second; });
 }
+
+bool in_variable(uintptr_t address) {
+  return in_any(table().constants, address) || holding(table().variables, address) != nullptr;
+}
+
+bool in_program_code(uintptr_t address) { return in_any(table().code, address); }
 
 }  // namespace rungs::host

@@ -25,5 +25,7 @@ std::string short_name(const std::string& signature);
 std::string name_of_function(uintptr_t address);
 /// Whether a variable or a constant of the program is there, other than a __shared__ array.
 bool in_variable(uintptr_t address);
+/// Whether the program's own code is there, and not that of a shared library.
+bool in_program_code(uintptr_t address);
 
 }  // namespace rungs::host
