@@ -8,8 +8,9 @@ endfunction()
 # kernel_target_options(TARGET PLAIN|CHECKED): how a target that holds .cu files is compiled, and the engine that runs
 # them. CHECKED: the compiler calls a hook at every access; the checker supplies the hooks, so no sanitizer is linked.
 # What RUNGS_SANITIZE adds goes away there: the compiler cannot have both.
+# -fstack-clash-protection: a local array that is larger than a thread's stack meets the guard page below, not another stack.
 function(kernel_target_options target mode)
-  target_compile_options(${target} PRIVATE -fno-strict-aliasing -Wno-unknown-pragmas -Wno-attributes)
+  target_compile_options(${target} PRIVATE -fstack-clash-protection -fno-strict-aliasing -Wno-unknown-pragmas -Wno-attributes)
   if(mode STREQUAL "CHECKED")
     target_compile_options(${target} PRIVATE -O1 -g -fno-tree-sra
       -fno-sanitize=all -fsanitize=thread,alignment,bounds -fsanitize-recover=all -Wno-tsan)
