@@ -11,9 +11,9 @@ namespace rungs {
 
 /// \name One element as f32, exact
 ///@{
-__device__ inline float to_f32(float x) { return x; }
-__device__ inline float to_f32(bf16 x) { return __uint_as_float(uint32_t(x.bits) << 16); }
-__device__ inline float to_f32(f16 x) { return __half2float(reinterpret_cast<const __half&>(x)); }
+__device__ inline float to_f32(float x) { return x; }                                               ///< itself
+__device__ inline float to_f32(bf16 x) { return __uint_as_float(uint32_t(x.bits) << 16); }          ///< its upper half
+__device__ inline float to_f32(f16 x) { return __half2float(reinterpret_cast<const __half&>(x)); }  ///< its value
 ///@}
 
 /// The nearest bf16, ties to even.

@@ -11,11 +11,14 @@ constexpr unsigned whole_warp = 0xffffffff;  ///< the mask of all 32 lanes
 /// \name Over the 32 lanes of a warp, all of which call
 /// Five steps: each lane adds what the lane 16, 8, 4, 2, 1 away has.
 ///@{
+
+/// The sum of the lanes' x.
 template <class T>
 __device__ inline T warp_sum(T x) {
   for (int away = 16; away > 0; away /= 2) x += __shfl_xor_sync(whole_warp, x, away);
   return x;
 }
+/// The largest of the lanes' x.
 template <class T>
 __device__ inline T warp_max(T x) {
   for (int away = 16; away > 0; away /= 2) {
@@ -29,6 +32,8 @@ __device__ inline T warp_max(T x) {
 /// \name Over a block, all of whose threads call: blockDim is (x), a multiple of 32
 /// Each warp leaves its result in shared memory, then every warp combines them all.
 ///@{
+
+/// The sum of the threads' x.
 template <class T>
 __device__ inline T block_sum(T x) {
   __shared__ T of_warp[32];
@@ -41,6 +46,7 @@ __device__ inline T block_sum(T x) {
   __syncthreads();  // before the next call writes of_warp
   return x;
 }
+/// The largest of the threads' x.
 template <class T>
 __device__ inline T block_max(T x) {
   __shared__ T of_warp[32];

@@ -20,28 +20,36 @@ void require(bool fits, const char* operation, const T&... tensors) {
 
 /// \name What fits together in each operation. \throws ShapeError
 ///@{
+
+/// Of Ops::copy.
 inline void require_copy(const Tensor& out, const Tensor& x) {
   require(out.shape() == x.shape() && out.dtype() == x.dtype(), "copy(out, x)", out, x);
 }
+/// Of Ops::gather.
 inline void require_gather(const Tensor& out, const Tensor& table, const Tensor& index) {
   require(out.rows() == index.count() && out.cols() == table.cols(), "gather(out, table, index)", out, table, index);
 }
+/// Of Ops::linear.
 inline void require_linear(const Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   require(x.cols() == weight.cols() && out.rows() == x.rows() && out.cols() == weight.rows() &&
               (!bias || bias.count() == weight.rows()),
           "linear(out, x, weight, bias)", out, x, weight, bias);
 }
+/// Of Ops::layer_norm.
 inline void require_layer_norm(const Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   require(out.shape() == x.shape() && weight.count() == x.cols() && bias.count() == x.cols(),
           "layer_norm(out, x, weight, bias)", out, x, weight, bias);
 }
+/// Of Ops::rms_norm.
 inline void require_rms_norm(const Tensor& out, const Tensor& x, const Tensor& weight) {
   require(out.shape() == x.shape() && weight.count() == x.cols(), "rms_norm(out, x, weight)", out, x, weight);
 }
+/// Of Ops::rotate.
 inline void require_rotate(const Tensor& x, const Tensor& cos, const Tensor& sin, const Tensor& position) {
   require(cos.cols() * 2 == x.cols() && cos.shape() == sin.shape() && position.count() == x.dim(0),
           "rotate(x, cos, sin, position)", x, cos, sin, position);
 }
+/// Of Ops::norm_gated.
 inline void require_gated(const Tensor& hidden, const Tensor& up, const Tensor& x, const Tensor& gate_weight,
                           const Tensor& up_weight) {
   require(gate_weight.shape() == up_weight.shape() && gate_weight.cols() == x.cols() && hidden.shape() == up.shape() &&
