@@ -226,6 +226,19 @@ void remember(Cell& cell, const Access& now, uint32_t oldest) {
   }
 }
 
+/// A read beside reads that are known already, with no write since the last barrier: most accesses are such.
+bool joins_reads(Cell& cell, const Access& now) {
+  if (now.kind != Kind::read || cell.write.interval >= interval) return false;
+  for (Access& access : cell.since) {
+    if (access.interval != interval || access.kind != Kind::read) return false;
+    if (access.warp != now.warp) continue;
+    if (access.tick != now.tick) return false;
+    access.lanes |= now.lanes;
+    return true;
+  }
+  return true;  // of two other warps
+}
+
 void note(const Region& region, Cell& cell, size_t offset, const Access& now) {
   const uint32_t oldest = region.shared ? first_of_block : first_of_launch;
   if (cell.write.kind == Kind::copy && cell.write.interval >= first_of_block) {
@@ -247,7 +260,7 @@ void note(const Region& region, Cell& cell, size_t offset, const Access& now) {
 }
 
 bool unwritten(const Region& region, const Cell& cell, size_t offset) {
-  if (!region.shared) return !region.written[offset];
+  if (!region.shared) return !region.written[offset] || !region.written[offset + region.granule - 1];
   const bool changed = cell.since[0].kind == Kind::atomic && cell.since[0].interval >= first_of_block;
   return cell.write.interval < first_of_block && !changed;
 }
@@ -265,16 +278,22 @@ Access access_now(Kind kind, uint32_t site) {
   return now;
 }
 
-void see(uintptr_t address, unsigned bytes, Kind kind, uint32_t site) {
+/// The region of an address, or null for memory that is the thread's own or never written: local variables, the
+/// launch's parameters, threadIdx, constants.
+Region* find_region(uintptr_t address, unsigned bytes, Kind kind, uint32_t site) {
+  if (Region* region = region_again(address, site)) return region;
   uintptr_t& known = known_static[address / 4 % known_static.size()];
-  if ((address == known && address) || on_own_stack(address)) return;
-  Region* region = region_at(address, site);
-  if (!region) {
-    if (in_arguments(address)) return;
-    if (!in_static_object(address)) fail(stray_text(address, bytes, kind, site));
-    known = address;
-    return;
-  }
+  if ((address == known && address) || on_own_stack(address)) return nullptr;
+  if (Region* region = region_at(address, site)) return region;
+  if (in_arguments(address)) return nullptr;
+  if (!in_static_object(address)) fail(stray_text(address, bytes, kind, site));
+  known = address;
+  return nullptr;
+}
+
+void see(uintptr_t address, unsigned bytes, Kind kind, uint32_t site) {
+  Region* region = find_region(address, bytes, kind, site);
+  if (!region) return;
   const size_t offset = address - region->begin;
   if (offset + bytes > region->bytes) {
     fail(fmt::format("out of bounds: this thread {} {} bytes at {}, which run over the end of {}", verb(kind, false),
@@ -294,6 +313,7 @@ void see(uintptr_t address, unsigned bytes, Kind kind, uint32_t site) {
     const unsigned granule = region->granule;
     for (size_t at = offset; at < offset + bytes; at += granule) {
       Cell& cell = region->cells[at / granule];
+      if (joins_reads(cell, now)) continue;
       if (kind != Kind::write && kind != Kind::copy && !held && unwritten(*region, cell, at)) {
         held = HeldRead{region, at, granule, site, thread_index()};
       }

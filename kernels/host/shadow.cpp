@@ -7,21 +7,22 @@
 namespace rungs::host {
 namespace {
 
-std::map<uintptr_t, Region> regions;       // by address
-std::array<Region*, 4096> last_of_site{};  // by instruction: where it was last
+std::map<uintptr_t, Region> regions;  // by address
 
 }  // namespace
+
+std::array<Region*, 4096> last_of_site{};
 
 Region::Region(uintptr_t where, size_t size, bool is_shared, std::string text)
     : begin(where),
       bytes(size),
       shared(is_shared),
       name(std::move(text)),
-      cells(size / granule + 4),
+      cells(size / granule + 1),
       written(is_shared ? 0 : size) {}
 
 void Region::refine(unsigned size, uint32_t oldest) {
-  Zeros<Cell> finer(bytes / size + 4);
+  Zeros<Cell> finer(bytes / size + granule / size);
   for (size_t i = 0; i * granule < bytes; ++i) {
     const Cell& cell = cells[i];
     bool recent = cell.write.interval >= oldest || cell.elsewhere.interval >= oldest;
@@ -44,13 +45,11 @@ void remove_region(uintptr_t begin) {
 }
 
 Region* region_at(uintptr_t address, uint32_t site) {
-  Region*& last = last_of_site[site % last_of_site.size()];
-  if (last && address - last->begin < last->bytes) return last;
   auto next = regions.upper_bound(address);
   if (next == regions.begin()) return nullptr;
   Region& region = std::prev(next)->second;
   if (address - region.begin >= region.bytes) return nullptr;
-  return last = &region;
+  return last_of_site[site % last_of_site.size()] = &region;
 }
 
 const Region* region_near(uintptr_t address, size_t distance) {

@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -67,7 +68,7 @@ struct Region {
   size_t bytes;
   bool shared;
   std::string name;              ///< for messages: "tile", "an allocation of 4096 bytes"
-  unsigned granule = 4;          ///< bytes for which there is one cell; the smallest access so far, at most 4
+  unsigned granule = 16;         ///< bytes for which there is one cell: those of the smallest access so far
   Zeros<Cell> cells;             ///< bytes / granule
   Zeros<unsigned char> written;  ///< device memory: 1 for each byte that a kernel or a copy has written
 
@@ -77,9 +78,18 @@ struct Region {
 
 void add_region(Region region);
 void remove_region(uintptr_t begin);
-/// The region that holds `address`, or null. An instruction mostly stays in one region: `site` is where to look first.
+/// The region that holds `address`, or null.
 Region* region_at(uintptr_t address, uint32_t site);
+/// The same when the instruction at `site` was in that region before, as it mostly was; otherwise null.
+inline Region* region_again(uintptr_t address, uint32_t site);
 /// For the message about an address outside: the region it is next to, or null.
 const Region* region_near(uintptr_t address, size_t distance);
+
+extern std::array<Region*, 4096> last_of_site;  ///< by instruction: where it was last
+
+inline Region* region_again(uintptr_t address, uint32_t site) {
+  Region* last = last_of_site[site % last_of_site.size()];
+  return last && address - last->begin < last->bytes ? last : nullptr;
+}
 
 }  // namespace rungs::host

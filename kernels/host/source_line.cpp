@@ -14,18 +14,6 @@
 namespace rungs::host {
 namespace {
 
-/// How far the program lies in memory from the addresses in its file.
-uintptr_t load_bias() {
-  uintptr_t bias = 0;
-  dl_iterate_phdr(
-      [](dl_phdr_info* program, size_t, void* result) {
-        *static_cast<uintptr_t*>(result) = program->dlpi_addr;
-        return 1;  // the first is the program itself
-      },
-      &bias);
-  return bias;
-}
-
 /// addr2line, started at the first question and kept: it reads the program's debug information but once.
 class Addr2Line {
  public:
@@ -105,11 +93,16 @@ SourceLine find_line(uint32_t site) {
 
 }  // namespace
 
-uint32_t site_of(const void* program_counter) {
-  static const uintptr_t bias = load_bias();
-  const uintptr_t offset = uintptr_t(program_counter) - bias - 1;
-  return program_counter && offset <= UINT32_MAX ? uint32_t(offset) : 0;
-}
+const uintptr_t program_begin = [] {
+  uintptr_t bias = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* program, size_t, void* result) {
+        *static_cast<uintptr_t*>(result) = program->dlpi_addr;
+        return 1;  // the first is the program itself
+      },
+      &bias);
+  return bias;
+}();
 
 const SourceLine& source_line(uint32_t site) {
   static std::map<uint32_t, SourceLine> known;

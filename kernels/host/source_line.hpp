@@ -8,7 +8,7 @@ namespace rungs::host {
 
 /// The address in the program's file of the instruction before `program_counter`, a return address: small, and the same
 /// in every run. 0: unknown.
-uint32_t site_of(const void* program_counter);
+inline uint32_t site_of(const void* program_counter);
 
 /// A line of a source file.
 struct SourceLine {
@@ -22,5 +22,12 @@ const SourceLine& source_line(uint32_t site);
 
 /// "matmul/03_tile.cu:31", or what to do to see lines.
 std::string source_text(uint32_t site);
+
+extern const uintptr_t program_begin;  ///< how far the program lies in memory from the addresses in its file
+
+inline uint32_t site_of(const void* program_counter) {
+  const uintptr_t offset = uintptr_t(program_counter) - program_begin - 1;
+  return program_counter && offset <= UINT32_MAX ? uint32_t(offset) : 0;
+}
 
 }  // namespace rungs::host
