@@ -8,7 +8,7 @@
 #   06_causal_mask_test       its suites, as doctest cases
 #   06_causal_mask_piece      the file that takes part in rungs_mine, the capstone: the learner's where it passed
 # A lesson whose solution is solution.cu is about CUDA. Its program runs the kernels on the host's engine, its runner
-# processes run them under the checker, and it takes no part in rungs_mine. From broken.cu it has one program more,
+# processes run them under the checker, and it takes no part in rungs_mine. With KERNELS it calls those of kernels/. From broken.cu it has one program more,
 #   16_cuda_first_broken      kernels that are wrong on purpose, under the checker: for the page's sessions
 set_property(GLOBAL PROPERTY RUNGS_LESSONS "")
 
@@ -30,7 +30,7 @@ function(add_solution library source solution)
 endfunction()
 
 function(add_lesson name)
-  cmake_parse_arguments(LESSON "" "" "BUILDS_ON" ${ARGN})
+  cmake_parse_arguments(LESSON "KERNELS" "" "BUILDS_ON" ${ARGN})
   set(source ${PROJECT_SOURCE_DIR}/lessons/${name})
   set(references ${PROJECT_SOURCE_DIR}/weights/references/${name})
   set(made ${PROJECT_BINARY_DIR}/lessons/${name})
@@ -67,6 +67,10 @@ function(add_lesson name)
       list(APPEND below_in_runners ${lesson}_lib)
     endif()
   endforeach()
+  if(LESSON_KERNELS)
+    list(APPEND below kernels_host)
+    list(APPEND below_in_runners kernels_host_checked)
+  endif()
   add_solution(${name}_lib ${source} ${solution} ${below})
   if(kernels)
     set(files ${solution} ${source}/main.cu ${made}/starter.cu ${made}/mistakes.cu ${PROJECT_SOURCE_DIR}/work/${name}.cu)
@@ -151,7 +155,7 @@ function(add_lesson name)
 endfunction()
 
 # broken.cu of a lesson, where it has one: a kernel whose fault the checker names, and one that a debugger is needed for.
-# Both sessions stand on the page, as checker.txt and gdb.txt beside broken.cu: what cmake/BrokenKernels.cmake makes.
+# checker.txt and gdb.txt beside it show the two sessions; NN_name_sessions writes them anew, and a test compares each.
 function(add_broken_kernels name)
   set(source ${PROJECT_SOURCE_DIR}/lessons/${name})
   if(NOT EXISTS ${source}/broken.cu)
@@ -160,12 +164,17 @@ function(add_broken_kernels name)
   kernel_sources(${source}/broken.cu)
   add_executable(${name}_broken ${source}/broken.cu)
   kernel_target_options(${name}_broken CHECKED)
+  target_link_libraries(${name}_broken PRIVATE rungs_grade)  # to break long lines
   target_compile_options(${name}_broken PRIVATE -O0)  # for the debugger, every variable is there
-  foreach(session checker gdb)
-    add_test(NAME ${name}/${session} COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}_broken> -DSOURCE=${source}
-      -DSESSION=${session} -P ${PROJECT_SOURCE_DIR}/cmake/BrokenKernels.cmake)
-    set_tests_properties(${name}/${session} PROPERTIES TIMEOUT 60 SKIP_REGULAR_EXPRESSION "SKIPPED")
+  set(session ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}_broken> -DSOURCE=${source})
+  set(script -P ${PROJECT_SOURCE_DIR}/cmake/BrokenKernels.cmake)
+  foreach(which checker gdb)
+    add_test(NAME ${name}/${which} COMMAND ${session} -DSESSION=${which} ${script})
+    set_tests_properties(${name}/${which} PROPERTIES TIMEOUT 60 SKIP_REGULAR_EXPRESSION "SKIPPED")
   endforeach()
+  add_custom_target(${name}_sessions COMMAND ${session} -DSESSION=checker -DWRITE=ON ${script}
+    COMMAND ${session} -DSESSION=gdb -DWRITE=ON ${script} VERBATIM)
+  add_dependencies(${name}_sessions ${name}_broken)
 endfunction()
 
 # lessons.txt in the build folder: a line for each lesson, with the lessons it builds on.
