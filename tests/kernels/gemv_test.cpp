@@ -59,6 +59,18 @@ Product with_norm(Product p, int C) {
   return p;
 }
 
+/// silu(gate) ∘ up. The slope of silu is at most 1.1; the function itself and the product round too.
+Product gated(const Product& gate, const Product& up) {
+  Product want;
+  for (size_t i = 0; i < gate.value.size(); ++i) {
+    const double silu = gate.value[i] / (1 + std::exp(-gate.value[i]));
+    want.value.push_back(silu * up.value[i]);
+    want.budget.push_back(1.1 * gate.budget[i] * std::abs(up.value[i]) + std::abs(silu) * up.budget[i] +
+                          8 * unit_roundoff * std::abs(want.value[i]));
+  }
+  return want;
+}
+
 const Sizes fused_sizes[] = {{1, 1, 1},  {1, 13, 33}, {1, 22, 288}, {1, 5, 4104},
                              {2, 9, 64}, {3, 7, 100}, {8, 11, 48},  {9, 6, 32}};
 
@@ -98,14 +110,7 @@ void check_gated(DType dtype) {
     const auto normed_x = normed(values(x), values(norm), N, C, epsilon);
     const Product gates = with_norm(product(normed_x, values(gate), N, F, C), C);
     const Product ups = with_norm(product(normed_x, values(up), N, F, C), C);
-    Product want;
-    for (size_t i = 0; i < gates.value.size(); ++i) {
-      const double silu = gates.value[i] / (1 + std::exp(-gates.value[i]));
-      want.value.push_back(silu * ups.value[i]);
-      // The slope of silu is at most 1.1; the function itself and the product round too.
-      want.budget.push_back(1.1 * gates.budget[i] * std::abs(ups.value[i]) + std::abs(silu) * ups.budget[i] +
-                            8 * unit_roundoff * std::abs(want.value[i]));
-    }
+    const Product want = gated(gates, ups);
     Tensor hidden = poisoned({N, F});
     const Tensor device_x = to_device(x), device_norm = to_device(norm), device_gate = to_device(gate),
                  device_up = to_device(up);
@@ -199,6 +204,42 @@ TEST_SUITE("kernels") {
     check_gated<float>(DType::f32);
     check_gated<bf16>(DType::bf16);
     check_gated<f16>(DType::f16);
+  }
+
+  TEST_CASE("gemv: the matrices of fused products may begin at any element") {
+    const int N = 2, K = 8, C = 64;
+    const float epsilon = 1e-3f;
+    const Tensor x = random_tensor({N, C}, 1), norm = random_tensor({C + 1}, 2), weight = random_tensor({K * C + 1}, 3);
+    const Tensor device_x = to_device(x), device_norm = to_device(norm), device_weight = to_device(weight);
+    // Each matrix in turn begins one element late, the others at the beginning of their memory.
+    for (int late = 0; late < 4; ++late) {
+      CAPTURE(late);
+      const auto from = [&](const Tensor& tensor, int which) {
+        const auto all = values(tensor);
+        return std::vector<double>(all.begin() + (which == late), all.end());
+      };
+      const auto at = [&](const Tensor& tensor, int which) { return tensor.data() + (which == late); };
+      const auto normed_x = normed(values(x), from(norm, 0), N, C, epsilon);
+      const auto check = [&](const Tensor& got, const std::vector<double>& rows) {
+        const Product want = with_norm(product(normed_x, rows, N, K, C), C);
+        CHECK(difference(to_host(got), want.value, want.budget) == "");
+      };
+      Tensor q = poisoned({N, K}), k = poisoned({N, K}), v = poisoned({N, K});
+      gemv_norm_qkv(GemvQkv<float>{q.data(), k.data(), v.data(), at(device_weight, 1), at(device_weight, 2),
+                                   at(device_weight, 3), at(device_norm, 0), epsilon},
+                    device_x.data(), N, K, K, C, nullptr);
+      check(q, from(weight, 1));
+      check(k, from(weight, 2));
+      check(v, from(weight, 3));
+
+      Tensor hidden = poisoned({N, K});
+      gemv_norm_gated(hidden.data(), device_x.data(), at(device_norm, 0), epsilon, at(device_weight, 1),
+                      at(device_weight, 2), N, K, C, nullptr);
+      const Product gates = with_norm(product(normed_x, from(weight, 1), N, K, C), C);
+      const Product ups = with_norm(product(normed_x, from(weight, 2), N, K, C), C);
+      const Product want = gated(gates, ups);
+      CHECK(difference(to_host(hidden), want.value, want.budget) == "");
+    }
   }
 }
 
