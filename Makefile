@@ -1,7 +1,7 @@
 # A thin front door: each target is a line or two of cmake, ctest or ./rungs. A bare `make` says what there is.
 MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
-SOURCES = $(shell find lib lessons tools tests bench -name '*.cpp' -o -name '*.hpp')
+SOURCES = $(shell find lib kernels lessons tools tests bench -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cuh')
 CLANG_FORMAT = $(shell command -v clang-format-14 || echo clang-format)
 
 help:  ## Say what there is
@@ -29,11 +29,15 @@ sanitize: build/sanitize/build.ninja  ## Run every test again under AddressSanit
 	@cmake --build --preset sanitize -j $(JOBS)
 	@ctest --preset sanitize -j $(JOBS)
 
-bench: build  ## Measure: the cache, decoding, prefill, tokenizers
+bench: build  ## Measure: the cache, decoding, prefill, tokenizers, kernels on the CPU
 	@./rungs bench cache
 	@build/release/bin/profile_decode
 	@build/release/bin/prefill
 	@build/release/bin/tokenize
+	@build/release/bin/kernel_bench
+
+gpu:  ## On a machine with a GPU: build, test and measure there, in under 8 minutes
+	@bench/gpu.sh
 
 measure-build:  ## Time a clean build, and the way from saving a learner's file to its verdict
 	@tools/measure_build.sh $(JOBS)
@@ -46,7 +50,7 @@ check-format:  ## Say where the layout differs from clang-format 14
 
 # clang-tidy cannot read the precompiled headers of g++, so it gets compile commands without them.
 lint: build/release/build.ninja  ## Run the few checks of .clang-tidy over the library
-	@cmake -S . -B build/lint -G Ninja -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null
+	@cmake -S . -B build/lint -G Ninja -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DRUNGS_CUDA=OFF >/dev/null
 	@echo $(wildcard lib/*/*.cpp) | xargs -n 4 -P $(JOBS) clang-tidy-14 -p build/lint --quiet 2>/dev/null
 
 clean:  ## Remove everything that was built; work/ stays
@@ -58,4 +62,4 @@ build/%/build.ninja: cmake/dependencies.txt CMakePresets.json
 	@touch $@
 
 .PRECIOUS: build/%/build.ninja
-.PHONY: help demo test build grade docs sanitize bench measure-build format check-format lint clean
+.PHONY: help demo test build grade docs sanitize bench gpu measure-build format check-format lint clean

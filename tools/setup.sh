@@ -12,6 +12,7 @@ missing() {
     grep "^$group " cmake/dependencies.txt
   done | tr -s ' ' | while IFS='|' read -r _ _ _ found_by _ package _; do
     found_by=$(echo $found_by) package=$(echo $package)
+    [ "$package" != - ] || continue
     case $found_by in
       "program "*) command -v "${found_by#program }" >/dev/null && continue ;;
     esac
