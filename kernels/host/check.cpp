@@ -299,11 +299,6 @@ void see(uintptr_t address, unsigned bytes, Kind kind, uint32_t site) {
     fail(fmt::format("out of bounds: this thread {} {} bytes at {}, which run over the end of {}", verb(kind, false),
                      bytes, source_text(site), region->name));
   }
-  const bool power_of_two = (bytes & (bytes - 1)) == 0;
-  if (bytes <= 16 && power_of_two && address % bytes != 0) {
-    fail(fmt::format("misaligned: this thread {} {} at {}; the address must be a multiple of {} bytes",
-                     verb(kind, false), bytes_of(*region, offset, bytes), source_text(site), bytes));
-  }
   if (counting()) {
     count_access(offset, bytes, kind, region->shared, site);
   } else {

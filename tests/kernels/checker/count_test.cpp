@@ -73,6 +73,7 @@ TEST_CASE("sectors of global memory for each request") {
   check_cost("one of four", false, 16, 4);
   check_cost("float4", false, 16, 16);
   check_cost("three lanes", false, 1, 1);
+  check_cost("float3", false, 3 * 12, 3 * 4, 3);  // three loads, each of 32 floats that stand 12 bytes apart
   check_cost("float4 store", false, 16, 16, 1, Kind::write);
   check_cost("coalesced store", false, 4, 4, 1, Kind::write);
   CHECK(counted("float4", false).bytes == 512);

@@ -14,6 +14,8 @@ __global__ void global_loads(float* out, const float* in) {
   sum += reinterpret_cast<const float4*>(in)[t].x;             // count: one of four
   const float4 four = reinterpret_cast<const float4*>(in)[t];  // count: float4
   if (t < 3) sum += in[t + 64];                                // count: three lanes
+  const float3* threes = reinterpret_cast<const float3*>(in);
+  sum += threes[t].x + threes[t].y + threes[t].z;  // count: float3
   float* aside = out + 128;
   reinterpret_cast<float4*>(aside)[t] = four;  // count: float4 store
   out[t] = sum;                                // count: coalesced store

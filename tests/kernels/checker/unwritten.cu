@@ -73,5 +73,21 @@ const Plant plant_6("partly copied", __FILE__, "bytes 252 to 255", [](bool right
   launch(double_it, {1, 64}, out, p);
 });
 
+__global__ void fours(float* out, const float* p) {
+  const float4 four = reinterpret_cast<const float4*>(p)[threadIdx.x];  // fault: first bytes, last bytes
+  reinterpret_cast<float4*>(out)[threadIdx.x] = four;
+}
+const Plant plant_7("last bytes", __FILE__, "bytes 240 to 255", [](bool right) {
+  DeviceFloats out(64), p(64, false);
+  CUDA_CHECK(cudaMemset(p, 0, right ? 256 : 252));
+  launch(fours, {1, 16}, out, p);
+});
+const Plant plant_8("first bytes", __FILE__, "bytes 0 to 15", [](bool right) {
+  DeviceFloats out(64), p(64, false);
+  CUDA_CHECK(cudaMemset(right ? p : p + 1, 0, 252));
+  if (right) CUDA_CHECK(cudaMemset(p + 63, 0, 4));
+  launch(fours, {1, 16}, out, p);
+});
+
 }  // namespace
 }  // namespace rungs::test

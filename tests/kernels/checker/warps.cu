@@ -81,6 +81,26 @@ const Plant plant_6("lanes read once", __FILE__, "race", [](bool right) {
   run_one(right, lanes_read_once<true>, lanes_read_once<false>, {1, 32}, p);
 });
 
+// Two of the readers meet; the others do not, and one of the two writes.
+template <bool right>
+__global__ void two_met(float* p) {
+  __shared__ float value;
+  const int t = threadIdx.x;
+  if (t == 0) value = p[0];
+  __syncwarp();
+  p[t] = value;  // fault: two met
+  if (right) {
+    __syncwarp();
+  } else if (t == 0 || t == 31) {
+    __syncwarp(0x80000001u);
+  }
+  if (t == 0) value = 5.0f;  // fault: two met
+}
+const Plant plant_10("two met", __FILE__, "race", [](bool right) {
+  DeviceFloats p(32);
+  run_one(right, two_met<true>, two_met<false>, {1, 32}, p);
+});
+
 template <bool right>
 __global__ void wrong_mask(float* p) {
   const int t = threadIdx.x;
