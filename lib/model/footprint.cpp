@@ -20,7 +20,10 @@ Footprint footprint(const Config& c, int64_t sequences, int64_t context, int64_t
   return f;
 }
 
-static std::string gigabytes(int64_t bytes) { return fmt::format("{:.2f} GB", double(bytes) / 1e9); }
+static std::string size_of(int64_t bytes) {
+  return bytes < 1'000'000'000 ? fmt::format("{:.2f} MB", double(bytes) / 1e6)
+                               : fmt::format("{:.2f} GB", double(bytes) / 1e9);
+}
 
 void check_memory(Ops& ops, const Config& config, int64_t weight_bytes, const LoadOptions& options) {
   const std::optional<int64_t> free = ops.free_memory();
@@ -28,7 +31,8 @@ void check_memory(Ops& ops, const Config& config, int64_t weight_bytes, const Lo
   const auto needed = [&](int64_t capacity, int64_t table) {
     const int64_t rows = std::min(options.max_rows ? options.max_rows : config.context, table);
     const Footprint f = footprint(config, options.sequences, capacity, rows);
-    return weight_bytes + f.cache + f.scratch + footprint(config, 0, table, 0).angles;
+    const int64_t workspace = f.scratch;  // what a device's own kernels keep between them is about as much again
+    return weight_bytes + f.cache + f.scratch + workspace + footprint(config, 0, table, 0).angles;
   };
   const int64_t all = needed(options.capacity, config.context);
   if (all <= *free) return;
@@ -37,11 +41,10 @@ void check_memory(Ops& ops, const Config& config, int64_t weight_bytes, const Lo
     const int64_t middle = (fits + beyond) / 2;
     (needed(middle, middle) <= *free ? fits : beyond) = middle;
   }
-  const std::string advice =
-      fits > 0 ? fmt::format("a context of {} tokens would fit", fits)
-               : fmt::format("its weights alone take {}, so that no context would fit", gigabytes(weight_bytes));
+  const std::string advice = fits > 0 ? fmt::format("a context of {} tokens would fit", fits)
+                                      : fmt::format("its weights alone take {}", size_of(weight_bytes));
   throw Error(fmt::format("{} needs {} of the device's memory, of which {} are free: {}", config.directory.string(),
-                          gigabytes(all), gigabytes(*free), advice));
+                          size_of(all), size_of(*free), advice));
 }
 
 }  // namespace rungs
