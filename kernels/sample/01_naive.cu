@@ -4,7 +4,7 @@
 namespace rungs {
 
 /// Rung 1: one block per row, so one of a GPU's many multiprocessors reads it all.
-__global__ void __launch_bounds__(most_threads) argmax_block_per_row(int* id, const float* logits, int V) {
+__global__ void __launch_bounds__(most_threads, 1) argmax_block_per_row(int* id, const float* logits, int V) {
   const float* row = logits + blockIdx.x * size_t(V);  // logits[n, :]
   Key best = 0;
   for (int i = threadIdx.x; i < V; i += blockDim.x) best = max(best, key_of(row[i], i));
@@ -21,9 +21,9 @@ void argmax_01(int* id, const float* logits, int N, int V, cudaStream_t stream) 
 /// least 0 are ordered as the floats are, so 31 halvings find one exactly. Each reads the row.
 __device__ static Cut bisect(const float* p, int V, bool by_count, double target) {
   const auto of_at_least = [&](unsigned bits) {
-    return row_sum(V, [&](int id) {
-      if (__float_as_uint(p[id]) < bits) return 0.0;
-      return by_count ? 1.0 : double(p[id]);
+    return row_sum(p, V, [&](int, float x) {
+      if (__float_as_uint(x) < bits) return 0.0;
+      return by_count ? 1.0 : double(x);
     });
   };
   unsigned reaches = 1, falls_short = 0x40000000;  // no probability is 2
@@ -36,10 +36,10 @@ __device__ static Cut bisect(const float* p, int V, bool by_count, double target
 }
 
 /// Rung 1: one block per row does everything.
-__global__ void __launch_bounds__(most_threads)
+__global__ void __launch_bounds__(most_threads, 1)
     top_p_block_per_row(int* id, const float* logits, const Draw* draw, float* probabilities, int V) {
-  const float* row = logits + blockIdx.x * size_t(V);  // logits[n, :]
-  float* p = probabilities + blockIdx.x * size_t(V);   // (V)
+  const float* row = logits + blockIdx.x * size_t(V);         // logits[n, :]
+  float* p = probabilities + blockIdx.x * size_t(padded(V));  // p[n, :]
   const Draw own = draw[blockIdx.x];
 
   Key best = 0;
@@ -47,8 +47,12 @@ __global__ void __launch_bounds__(most_threads)
   best = block_max(best);
   int chosen = id_of(best);
   if (chosen != not_finite && own.temperature > 0) {
-    for (int i = threadIdx.x; i < V; i += blockDim.x) p[i] = exponential(row[i], logit_of(best), own.temperature);
-    const double sum = row_sum(V, [&](int i) { return double(p[i]); });  // each thread reads what it wrote
+    double sum = 0;
+    for (int i = threadIdx.x; i < padded(V); i += blockDim.x) {
+      p[i] = i < V ? exponential(row[i], logit_of(best), own.temperature) : 0;
+      sum += p[i];
+    }
+    sum = block_sum(sum);
     for (int i = threadIdx.x; i < V; i += blockDim.x) p[i] = float(p[i] / sum);
     __syncthreads();
     chosen = choose(p, V, own, [&](bool by_count, double target) { return bisect(p, V, by_count, target); });
@@ -64,7 +68,7 @@ void top_p_01(int* id, const float* logits, const Draw* draw, void* workspace, i
 
 size_t sample_workspace(int N, int V) {
   const size_t of_chunks = sizeof(Key) + sizeof(double), of_bins = sizeof(Key) + sizeof(unsigned);
-  return size_t(N) * (ceil_div(V, chunk) * of_chunks + bins * of_bins + V * sizeof(float));
+  return size_t(N) * (ceil_div(V, chunk) * of_chunks + bins * of_bins + padded(V) * sizeof(float));
 }
 
 }  // namespace rungs

@@ -37,11 +37,11 @@ __global__ void exponentials_of_chunk(SampleMemory memory, const float* logits, 
   const double temperature = draw[n].temperature;
   const Key best = best_of_row(memory, n);
   if (best == not_finite_key || temperature == 0) return;
-  const int begin = at * chunk, end = min(begin + chunk, V);
+  const int begin = at * chunk, end = min(begin + chunk, padded(V));
   double sum = 0;
   for (int i = begin + int(threadIdx.x); i < end; i += chunk_threads) {
-    const float e = exponential(logits[size_t(n) * V + i], logit_of(best), temperature);
-    memory.p[size_t(n) * V + i] = e;
+    const float e = i < V ? exponential(logits[size_t(n) * V + i], logit_of(best), temperature) : 0;
+    memory.p[size_t(n) * padded(V) + i] = e;
     sum += e;
   }
   sum = block_sum(sum);
@@ -85,7 +85,7 @@ __global__ void probabilities_of_chunk(SampleMemory memory, const Draw* draw, in
 
   const int begin = at * chunk, end = min(begin + chunk, V);
   for (int i = begin + int(threadIdx.x); i < end; i += chunk_threads) {
-    float& p = memory.p[size_t(n) * V + i];
+    float& p = memory.p[size_t(n) * padded(V) + i];
     p = float(p / sum);
     Histogram{count, rest, 0, 20}.add(p);
   }
@@ -126,16 +126,21 @@ __device__ static Cut descend(const SampleMemory& memory, const float* p, int V,
 
     for (int b = threadIdx.x; b < bins; b += blockDim.x) count[b] = rest[b] = 0;
     __syncthreads();
-    for (int i = threadIdx.x; i < V; i += blockDim.x) Histogram{count, rest, prefix, shift - 10}.add(p[i]);
+    const Histogram next = {count, rest, prefix, shift - 10};
+    for (int i = 4 * int(threadIdx.x); i < V; i += 4 * int(blockDim.x)) {
+      const Few<4> few = load<4>(p + i);
+      for (const float x : few.at) next.add(x);
+    }
     __syncthreads();
   }
   return cut_at(prefix, above, by_count ? 1 : __uint_as_float(prefix), target, V);
 }
 
 /// Stage 4: one block per row finds the token.
-__global__ void __launch_bounds__(most_threads) choose_of_row(int* id, SampleMemory memory, const Draw* draw, int V) {
+__global__ void __launch_bounds__(most_threads, 1)
+    choose_of_row(int* id, SampleMemory memory, const Draw* draw, int V) {
   const Draw own = draw[blockIdx.x];
-  const float* p = memory.p + blockIdx.x * size_t(V);  // (V)
+  const float* p = memory.p + blockIdx.x * size_t(padded(V));  // p[n, :]
   int chosen = id_of(best_of_row(memory, blockIdx.x));
   if (chosen != not_finite && own.temperature > 0)
     chosen = choose(p, V, own, [&](bool by_count, double target) { return descend(memory, p, V, by_count, target); });

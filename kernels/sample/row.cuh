@@ -1,24 +1,25 @@
 /// What the rungs of sample share: keys that order logits, the memory they work in, and the end of a choice, from
-/// probabilities to the token. What a block does here all of its threads call: a power of two from 32 to 1024.
+/// probabilities to the token. What a block does here all of its threads call: a power of two from 32 to 512.
 #pragma once
 
 #include <cfloat>
 #include <climits>
 
+#include "floats.cuh"
 #include "sample/sample.hpp"
 #include "warp.cuh"
 
 namespace rungs {
 
 constexpr int bins = 1024;  ///< of a histogram
-constexpr int most_threads = 1024;
+constexpr int most_threads = 512;
 constexpr int chunk = 2048;  ///< ids that a block works on where a row has many blocks
 constexpr int chunk_threads = 256;
 
-/// Threads for a block that works on a whole row: up to 32 ids for each, while there are enough.
+/// Threads for a block that works on a whole row: up to 64 ids for each, while there are enough.
 inline int threads_for_ids(int V) {
   int threads = 32;
-  while (threads < most_threads && threads * 32 < V) threads *= 2;
+  while (threads < most_threads && threads * 64 < V) threads *= 2;
   return threads;
 }
 
@@ -41,24 +42,28 @@ __device__ inline float logit_of(Key key) {
 }
 ///@}
 
+/// A row of probabilities is read four at a time, so its length is a multiple of four.
+__host__ __device__ constexpr int padded(int V) { return (V + 3) / 4 * 4; }
+
 /// The workspace. With many blocks per row each leaves something for its chunk.
 struct SampleMemory {
   Key* best;        ///< (N, chunks): the chunk's best key
   double* sum;      ///< (N, chunks): of exponentials
   Key* rest;        ///< (N, bins), see Histogram
   unsigned* count;  ///< (N, bins)
-  float* p;         ///< (N, V): exponentials, then probabilities
+  float* p;         ///< (N, padded(V)): exponentials, then probabilities; 0 beyond V
   int chunks;       ///< of a row
 };
 
-/// sample_workspace(N, V) bytes as what they hold: the larger elements first, so that all are aligned.
+/// sample_workspace(N, V) bytes as what they hold, each part a multiple of 16 bytes.
 inline SampleMemory sample_memory(void* workspace, int N, int V) {
   const int chunks = ceil_div(V, chunk);
-  auto* best = static_cast<Key*>(workspace);
-  auto* sum = reinterpret_cast<double*>(best + size_t(N) * chunks);
-  auto* rest = reinterpret_cast<Key*>(sum + size_t(N) * chunks);
+  auto* p = static_cast<float*>(workspace);
+  auto* rest = reinterpret_cast<Key*>(p + size_t(N) * padded(V));
   auto* count = reinterpret_cast<unsigned*>(rest + size_t(N) * bins);
-  return {best, sum, rest, count, reinterpret_cast<float*>(count + size_t(N) * bins), chunks};
+  auto* best = reinterpret_cast<Key*>(count + size_t(N) * bins);
+  auto* sum = reinterpret_cast<double*>(best + size_t(N) * chunks);
+  return {best, sum, rest, count, p, chunks};
 }
 
 /// exp((logit - largest) / temperature) as the CPU's sampler rounds it.
@@ -128,48 +133,65 @@ struct Kept {
   }
 };
 
-/// Part `part` of `parts` of the ids from `first` to `last`, in order, each but the last ones of the same size.
-struct Stretch {
+/// Neighbouring ids.
+struct Ids {
   int begin, end;
-  __device__ Stretch(int first, int last, int part, int parts) {
-    const int ids = (last - first + parts - 1) / parts;
-    begin = min(first + part * ids, last), end = min(begin + ids, last);
+  /// Part `at` of `parts`, in order, all but the last ones of the same size: a multiple of `of`.
+  __device__ Ids part(int at, int parts, int of) const {
+    const int ids = (end - begin + parts * of - 1) / (parts * of) * of, first = min(begin + at * ids, end);
+    return {first, min(first + ids, end)};
   }
 };
 
-/// The id at which the running sum of x(id) first reaches `target` (`beyond`: exceeds it), or V. x gives at least 0.
+/// The sum of x(id, p[id]) over this thread's share of `ids`, 16 bytes a load: the other threads' are shares 0 to
+/// `shares`. ids.begin is a multiple of four. Behind the last id, p is 0 and so must x be.
 template <class Value>
-__device__ inline int reach(int V, double target, bool beyond, const Value& x) {
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+__device__ inline double sum_of_share(const float* p, const Ids& ids, int share, int shares, const Value& x) {
+  double sum = 0;
+#pragma unroll 4
+  for (int id = ids.begin + 4 * share; id < ids.end; id += 4 * shares) {
+    const Few<4> few = load<4>(p + id);
+    for (int i = 0; i < 4; ++i) sum += x(id + i, few.at[i]);
+  }
+  return sum;
+}
+
+/// The sum of x(id, p[id]) over all ids.
+template <class Value>
+__device__ inline double row_sum(const float* p, int V, const Value& x) {
+  return block_sum(sum_of_share(p, {0, V}, threadIdx.x, blockDim.x, x));
+}
+
+/// The id at which the running sum of x(id, p[id]) first reaches `target` (`beyond`: exceeds it), or V. x gives at
+/// least 0.
+template <class Value>
+__device__ inline int reach(const float* p, int V, double target, bool beyond, const Value& x) {
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
   const auto there = [&](double sum) { return beyond ? sum > target : sum >= target; };
 
-  // In which warp's stretch?
-  const int warps = blockDim.x / 32;
-  const Stretch own(0, V, warp, warps);
-  double sum = 0;
-  for (int id = own.begin + lane; id < own.end; id += 32) sum += x(id);
-  sum = warp_sum(sum);
+  // In which warp's part? What a warp sums comes before what the next one does.
+  const Ids all = {0, V};
+  const double sum = warp_sum(sum_of_share(p, all.part(warp, warps, 4), lane, 32, x));
   const double before = block_sum_before(lane == 0 ? sum : 0);
   const int first = first_thread(lane == 0 && sum > 0 && there(before + sum));
   if (first == int(blockDim.x)) return V;
-  const double before_stretch = from_thread(first, before);
 
-  // In which thread's piece of that stretch?
-  const Stretch found(0, V, first / 32, warps), few(found.begin, found.end, threadIdx.x, blockDim.x);
+  // In which thread's part of that?
+  const Ids own = all.part(first / 32, warps, 4).part(threadIdx.x, blockDim.x, 1);
   double piece = 0;
-  int last = few.begin;  // that adds something
-  for (int id = few.begin; id < few.end; ++id) {
-    piece += x(id);
-    if (x(id) > 0) last = id;
+  int last = own.begin;  // that adds something
+  for (int id = own.begin; id < own.end; ++id) {
+    piece += x(id, p[id]);
+    if (x(id, p[id]) > 0) last = id;
   }
-  double running = before_stretch + block_sum_before(piece);
+  double running = from_thread(first, before) + block_sum_before(piece);
   int thread = first_thread(piece > 0 && there(running + piece));
   // The two sums can round to either side of the target: then it is the last that adds something.
   if (thread == int(blockDim.x)) thread = block_max(piece > 0 ? int(threadIdx.x) : 0);
-  int id = few.begin;
+  int id = own.begin;
   for (; id < last; ++id) {
-    running += x(id);
-    if (x(id) > 0 && there(running)) break;
+    running += x(id, p[id]);
+    if (x(id, p[id]) > 0 && there(running)) break;
   }
   return from_thread(thread, id);
 }
@@ -177,15 +199,8 @@ __device__ inline int reach(int V, double target, bool beyond, const Value& x) {
 /// Tells ties apart.
 __device__ inline Kept kept_of(const Cut& cut, const float* p, int V) {
   if (cut.ties == INT_MAX) return {cut.bits, V};
-  return {cut.bits, reach(V, cut.ties, false, [&](int id) { return __float_as_uint(p[id]) == cut.bits ? 1.0 : 0.0; })};
-}
-
-/// The sum of x(id) over all ids.
-template <class Value>
-__device__ inline double row_sum(int V, const Value& x) {
-  double sum = 0;
-  for (int id = threadIdx.x; id < V; id += blockDim.x) sum += x(id);
-  return block_sum(sum);
+  const auto tie = [&](int, float x) { return __float_as_uint(x) == cut.bits ? 1.0 : 0.0; };
+  return {cut.bits, reach(p, V, cut.ties, false, tie)};
 }
 
 /// The token that the draw falls on, from the probabilities p (V) of the whole vocabulary. select(by_count, target)
@@ -193,27 +208,30 @@ __device__ inline double row_sum(int V, const Value& x) {
 template <class Select>
 __device__ inline int choose(const float* p, int V, const Draw& draw, const Select& select) {
   Kept kept = {0, V};
-  double sum = 1;  // already so: the CPU's sampler does not divide again either
-  const bool some_k = draw.top_k > 0 && draw.top_k < V, some_p = draw.top_p < 1;
-  const auto kept_sum = [&] { return row_sum(V, [&](int id) { return kept.has(p[id], id) ? double(p[id]) : 0.0; }); };
-  Cut cut = {0, INT_MAX};
-  if (some_k) kept = kept_of(cut = select(true, draw.top_k), p, V);
-  if (some_p) {
-    const Cut top_p = select(false, draw.top_p * kept_sum());
-    if (top_p.bits > cut.bits || (top_p.bits == cut.bits && top_p.ties < cut.ties)) kept = kept_of(top_p, p, V);
-  }
-  const bool again = some_k || some_p;
-  if (again) sum = kept_sum();
-
-  const auto probability = [&](int id) {
-    if (!kept.has(p[id], id)) return 0.0;
-    return double(again ? float(p[id] / sum) : p[id]);
+  const auto kept_sum = [&] {
+    return row_sum(p, V, [&](int id, float x) { return kept.has(x, id) ? double(x) : 0.0; });
   };
-  const int id = reach(V, draw.draw, true, probability);
+  const bool some_k = draw.top_k > 0 && draw.top_k < V, some_p = draw.top_p < 1, some = some_k || some_p;
+  Cut cut = {0, INT_MAX};
+#pragma unroll 1
+  for (int way = 0; way < 2; ++way) {
+    const bool by_count = way == 0;  // then by their sum
+    if (by_count ? !some_k : !some_p) continue;
+    const Cut next = select(by_count, by_count ? draw.top_k : draw.top_p * kept_sum());
+    if (next.bits < cut.bits || (next.bits == cut.bits && next.ties >= cut.ties)) continue;
+    kept = kept_of(cut = next, p, V);
+  }
+  const double sum = some ? kept_sum() : 1;  // all together they sum to 1 already
+
+  const auto probability = [&](int id, float x) {
+    if (!kept.has(x, id)) return 0.0;
+    return double(some ? float(x / sum) : x);
+  };
+  const int id = reach(p, V, draw.draw, true, probability);
   if (id < V) return id;
   int last = 0;  // with a probability at all: rounding can leave the whole sum just below the draw
   for (int i = threadIdx.x; i < V; i += blockDim.x)
-    if (probability(i) > 0) last = i;
+    if (probability(i, p[i]) > 0) last = i;
   return block_max(last);
 }
 
