@@ -15,13 +15,6 @@ void check_cuda(cudaError_t result, const char* call, const char* file, int line
   throw CudaError(fmt::format("{}: {} ({}:{})", call, cudaGetErrorString(result), folder ? folder + 1 : file, line));
 }
 
-void allow_shared(const void* kernel, size_t bytes) {
-  const cudaError_t result = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes));
-  if (result == cudaSuccess) return;
-  cudaGetLastError();  // it is said here; the next call must not find it
-  check_launch(result, kernel, {0, 0, bytes, nullptr});
-}
-
 static std::string name_of_kernel([[maybe_unused]] const void* kernel) {
 #if defined(CUDART_VERSION) && CUDART_VERSION >= 12030
   const char* name = nullptr;
@@ -67,6 +60,13 @@ void check_launch(cudaError_t result, const void* kernel, const LaunchShape& sha
       fmt::format("launch of {} with grid ({},{},{}), block ({},{},{}), {} bytes of dynamic shared memory: {}",
                   name_of_kernel(kernel), grid.x, grid.y, grid.z, block.x, block.y, block.z, shape.shared_bytes,
                   broken_limit(result, kernel, shape)));
+}
+
+void allow_shared(const void* kernel, const LaunchShape& shape) {
+  const int bytes = int(shape.shared_bytes);
+  const cudaError_t result = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  if (result != cudaSuccess) cudaGetLastError();  // it is said here; the next call must not find it
+  check_launch(result, kernel, shape);
 }
 
 }  // namespace rungs

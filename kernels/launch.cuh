@@ -33,8 +33,8 @@ __host__ __device__ constexpr T ceil_div(T n, U size) {
 /// \throws CudaError with the call's words and the runtime's, when `result` is not cudaSuccess.
 void check_cuda(cudaError_t result, const char* call, const char* file, int line);
 
-/// Asks for dynamic shared memory beyond the 48 KB that a kernel may have unasked. \throws CudaError
-void allow_shared(const void* kernel, size_t bytes);
+/// Asks a GPU for dynamic shared memory beyond the 48 KB that a kernel may have unasked. \throws CudaError
+void allow_shared(const void* kernel, const LaunchShape& shape);
 
 /// \throws CudaError naming the kernel, its shape and the limit that it broke, when `result` is not cudaSuccess.
 void check_launch(cudaError_t result, const void* kernel, const LaunchShape& shape);
@@ -48,8 +48,8 @@ template <class... P, class... A>
 void launch(void (*kernel)(P...), const LaunchShape& shape, A&&... arguments) {
   static_assert(sizeof...(P) == sizeof...(A), "a launch gives one argument for each parameter of the kernel");
   const void* address = reinterpret_cast<const void*>(kernel);
-  if (shape.shared_bytes > 48 * 1024) allow_shared(address, shape.shared_bytes);  // a GPU wants to be asked
 #ifdef __CUDACC__
+  if (shape.shared_bytes > 48 * 1024) allow_shared(address, shape);
   kernel<<<shape.grid, shape.block, shape.shared_bytes, shape.stream>>>(static_cast<P>(std::forward<A>(arguments))...);
   check_launch(cudaGetLastError(), address, shape);
 #else
@@ -67,8 +67,7 @@ void launch(void (*kernel)(P...), const LaunchShape& shape, A&&... arguments) {
 /// Checks a call of the CUDA runtime: `CUDA_CHECK(cudaFree(p));`
 #define CUDA_CHECK(call) ::rungs::check_cuda((call), #call, __FILE__, __LINE__)
 
-/// The block's dynamic shared memory, as many bytes as the launch gave, seen as an array of T: `DYNAMIC_SHARED(float,
-/// tile);`
+/// The block's dynamic shared memory, as large as the launch said, as an array: `DYNAMIC_SHARED(float, tile);`
 #ifdef RUNGS_CUDA_ON_CPU
 #define DYNAMIC_SHARED(T, name) T* const name = static_cast<T*>(::rungs::host::dynamic_shared())
 #else

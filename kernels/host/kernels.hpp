@@ -14,14 +14,13 @@ inline constexpr unsigned max_threads_per_block = 1024, max_block_z = 64, max_gr
 inline constexpr size_t shared_bytes_per_block = 48 << 10, shared_bytes_per_block_optin = 163 << 10;
 
 struct KernelInfo {
-  std::string name;                                      ///< "matmul_tiled<32>"
-  std::vector<const SharedSymbol*> shared{};             ///< arrays of its own and of functions that it may call
-  size_t static_shared_bytes = 0;                        ///< its own
-  size_t dynamic_shared_limit = shared_bytes_per_block;  ///< cudaFuncAttributeMaxDynamicSharedMemorySize
+  std::string name;                           ///< "matmul_tiled<32>"
+  std::vector<const SharedSymbol*> shared{};  ///< arrays of its own and of functions that it may call
+  size_t static_shared_bytes = 0;             ///< its own
 };
 
-/// The same object each time. Its limit may be set by the OS thread that launches.
-KernelInfo& kernel_info(const void* kernel);
+/// The same object each time.
+const KernelInfo& kernel_info(const void* kernel);
 
 /// Runs a launch whose configuration was found right, now. \throws CudaError
 void run(const Launch& launch);

@@ -20,7 +20,7 @@
 
 namespace rungs::host {
 
-KernelInfo& kernel_info(const void* kernel) {
+const KernelInfo& kernel_info(const void* kernel) {
   static std::mutex mutex;
   static std::map<const void*, KernelInfo> known;
   const std::lock_guard lock(mutex);
@@ -52,10 +52,9 @@ static std::string broken_limit(const Launch& launch, const KernelInfo& kernel) 
     return fmt::format("{} bytes of static shared memory, the limit is {}", kernel.static_shared_bytes,
                        shared_bytes_per_block);
   const size_t shared = kernel.static_shared_bytes + launch.shared_bytes;
-  const size_t allowed = std::max(kernel.dynamic_shared_limit + kernel.static_shared_bytes, shared_bytes_per_block);
-  if (shared > allowed)
+  if (shared > shared_bytes_per_block_optin)
     return fmt::format("{} bytes of shared memory, {} of them static, the limit is {}", shared,
-                       kernel.static_shared_bytes, std::min(allowed, shared_bytes_per_block_optin));
+                       kernel.static_shared_bytes, shared_bytes_per_block_optin);
   return "";
 }
 

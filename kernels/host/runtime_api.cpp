@@ -142,12 +142,11 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
-  KernelInfo& info = kernel_info(kernel);
+  const KernelInfo& info = kernel_info(kernel);
   const size_t limit = shared_bytes_per_block_optin - info.static_shared_bytes;
   if (value < 0 || size_t(value) > limit)
     return report(cudaErrorInvalidValue,
                   fmt::format("{} bytes of dynamic shared memory for {}, the limit is {}", value, info.name, limit));
-  info.dynamic_shared_limit = size_t(value);
   return cudaSuccess;
 }
 
@@ -156,7 +155,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* ke
   *attributes = {};
   attributes->sharedSizeBytes = info.static_shared_bytes;
   attributes->maxThreadsPerBlock = int(max_threads_per_block);
-  attributes->maxDynamicSharedSizeBytes = int(info.dynamic_shared_limit);
+  attributes->maxDynamicSharedSizeBytes = int(shared_bytes_per_block_optin - info.static_shared_bytes);
   return cudaSuccess;
 }
 

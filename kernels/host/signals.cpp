@@ -22,18 +22,13 @@ namespace {
 class Watch {
  public:
   Watch() {
-    sigevent event{};
-    event.sigev_notify = SIGEV_THREAD_ID;
-    event.sigev_signo = SIGVTALRM;
-    event._sigev_un._tid = pid_t(syscall(SYS_gettid));
-    exists_ = timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer_) == 0;
     stack_t stack{};
     stack.ss_sp = signal_stack_;
     stack.ss_size = sizeof signal_stack_;
     sigaltstack(&stack, nullptr);  // a kernel that has used up its stack leaves none for a handler
   }
   ~Watch() {
-    if (exists_) timer_delete(timer_);
+    if (process_ == getpid() && exists_) timer_delete(timer_);
     const stack_t none{nullptr, SS_DISABLE, 0};
     sigaltstack(&none, nullptr);
   }
@@ -41,7 +36,8 @@ class Watch {
   Watch& operator=(const Watch&) = delete;
 
   void set_limit(double seconds) {
-    if (seconds == limit) return;
+    if (seconds == limit && process_ == getpid()) return;
+    if (process_ != getpid()) make_timer();
     limit = seconds;
     arm(seconds / 4);
   }
@@ -58,8 +54,18 @@ class Watch {
   int ticks = 0;       // that saw this block
 
  private:
+  void make_timer() {
+    sigevent event{};
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = SIGVTALRM;
+    event._sigev_un._tid = pid_t(syscall(SYS_gettid));
+    exists_ = timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer_) == 0;
+    process_ = getpid();
+  }
+
   timer_t timer_{};
   bool exists_ = false;
+  pid_t process_ = 0;  // a fork does not inherit the timer
   alignas(16) char signal_stack_[32 << 10];
 };
 
