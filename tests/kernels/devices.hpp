@@ -10,6 +10,13 @@
 
 namespace rungs::test {
 
+/// The checker looks at every access: each kernel is watched, but not whole texts of a trained model.
+#ifdef RUNGS_CHECKED
+inline constexpr bool watched = true;
+#else
+inline constexpr bool watched = false;
+#endif
+
 inline NaiveCudaOps& naive_ops() {
   static NaiveCudaOps ops;
   return ops;

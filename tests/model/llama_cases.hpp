@@ -19,6 +19,13 @@ namespace rungs::test {
 
 using Ids = std::vector<int32_t>;
 
+/// How much of the cases to go through: everything costs more on a device that stands in for a GPU.
+struct Effort {
+  bool large = true;     ///< cases of the trained model too
+  bool uncached = true;  ///< texts without the cache too
+  int64_t stride = 1;    ///< a prompt is split at every so manieth place
+};
+
 /// Every case of lesson 15 that runs `run`.
 inline const std::vector<const Case*>& cases(const std::string& run) {
   static const std::vector<Case> all = load_cases(weights_directory() / "references/15_llama");
@@ -29,6 +36,12 @@ inline const std::vector<const Case*>& cases(const std::string& run) {
   }();
   REQUIRE(!by_run[run].empty());
   return by_run[run];
+}
+
+inline std::vector<const Case*> cases(const std::string& run, const Effort& effort) {
+  std::vector<const Case*> list = cases(run);
+  std::erase_if(list, [&](const Case* c) { return !effort.large && c->input.model == "stories"; });
+  return list;
 }
 
 inline Ids ids(const Tensor& tensor) { return {tensor.data<int32_t>(), tensor.data<int32_t>() + tensor.count()}; }
@@ -96,8 +109,8 @@ inline KvCache cache_of(const Case& c, Model& model) {
 }
 
 /// Calls of many shapes, with caches given and grown.
-inline void check_logits_and_caches(Ops& ops) {
-  for (const Case* c : cases("llama_forward")) {
+inline void check_logits_and_caches(Ops& ops, const Effort& effort) {
+  for (const Case* c : cases("llama_forward", effort)) {
     Model& model = model_of(*c, ops);
     KvCache cache = cache_of(*c, model);
     if (!c->error.empty()) {
@@ -117,9 +130,9 @@ inline void check_logits_and_caches(Ops& ops) {
 }
 
 /// All at once, without a cache.
-inline void check_taps(Ops& ops) {
+inline void check_taps(Ops& ops, const Effort& effort) {
   std::set<std::string> compared;
-  for (const Case* c : cases("llama_forward")) {
+  for (const Case* c : cases("llama_forward", effort)) {
     const bool rows_together =
         c->input.name.find("interleaved") == std::string::npos;  // as they must be without a cache
     if (!c->error.empty() || c->input.in.count("calls") || c->input.in.count("layers.0.k") || !rows_together) continue;
@@ -136,9 +149,9 @@ inline void check_taps(Ops& ops) {
   for (const char* name : {"x", "layers.0.x", "layers.1.x", "normed"}) CHECK(compared.count(name) == 1);
 }
 
-/// A prompt in two pieces at every `stride`th place, and in chunks.
-inline void check_splits(Ops& ops, int64_t stride) {
-  for (const Case* c : cases("prompt")) {
+/// A prompt in two pieces at every place or some, and in chunks.
+inline void check_splits(Ops& ops, const Effort& effort) {
+  for (const Case* c : cases("prompt", effort)) {
     Model& model = model_of(*c, ops);
     const Ids tokens = ids(c->input["tokens"]);
     const auto T = int64_t(tokens.size());
@@ -148,15 +161,15 @@ inline void check_splits(Ops& ops, int64_t stride) {
       batch.add(0, std::span(tokens).subspan(size_t(begin), size_t(end - begin)), begin, false);
       CHECK(wrong(*c, "logits", logits_of(model, batch, &cache), begin) == "");
     };
-    for (int64_t split = 1; split < T; split += stride) feed(0, split), feed(split, T);
+    for (int64_t split = 1; split < T; split += effort.stride) feed(0, split), feed(split, T);
     for (const int64_t chunk : {1, 2, 3})
       for (int64_t begin = 0; begin < T; begin += chunk) feed(begin, std::min(begin + chunk, T));
   }
 }
 
-/// With the cache, and without where `uncached`.
-inline void check_generation(Ops& ops, bool uncached) {
-  for (const Case* c : cases("generate")) {
+/// With the cache and without.
+inline void check_generation(Ops& ops, const Effort& effort) {
+  for (const Case* c : cases("generate", effort)) {
     const Ids tokens = ids(c->input["tokens"]);
     std::vector<Ids> prompts;
     auto begin = tokens.begin();
@@ -168,7 +181,7 @@ inline void check_generation(Ops& ops, bool uncached) {
     options.stop = ids(c->input["eos"]);
     options.sampling = {c->input.scalar("temperature"), int64_t(c->input.scalar("top_k")), c->input.scalar("top_p")};
     for (const bool cache : {true, false}) {
-      if (!cache && !uncached) continue;
+      if (!cache && !effort.uncached) continue;
       options.cache = cache;
       int64_t drawn = 0;
       if (options.sampling.temperature > 0)
@@ -192,9 +205,9 @@ inline void check_generation(Ops& ops, bool uncached) {
   }
 }
 
-/// With the cache, and without where `uncached`.
-inline void check_last_position(Ops& ops, bool uncached) {
-  for (const Case* c : cases("logits")) {
+/// With the cache and without.
+inline void check_last_position(Ops& ops, const Effort& effort) {
+  for (const Case* c : cases("logits", effort)) {
     Model& model = model_of(*c, ops);
     const Ids tokens = ids(c->input["tokens"]);
     Batch batch;
@@ -202,7 +215,7 @@ inline void check_last_position(Ops& ops, bool uncached) {
     batch.wanted.erase(batch.wanted.begin(), batch.wanted.begin() + int64_t(c->input.scalar("from")));
     KvCache cache(model.ops(), model.config(), 1, int64_t(tokens.size()));
     for (KvCache* with : {&cache, static_cast<KvCache*>(nullptr)})
-      if (with || uncached) CHECK(wrong(*c, "logits", logits_of(model, batch, with)) == "");
+      if (with || effort.uncached) CHECK(wrong(*c, "logits", logits_of(model, batch, with)) == "");
   }
 }
 

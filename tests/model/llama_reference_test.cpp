@@ -8,16 +8,18 @@ TEST_SUITE_BEGIN("model");
 
 static CpuOps ops;
 
-TEST_CASE("logits and caches of every LLaMA equal those of transformers") { check_logits_and_caches(ops); }
+TEST_CASE("logits and caches of every LLaMA equal those of transformers") { check_logits_and_caches(ops, {}); }
 
-TEST_CASE("without a cache a LLaMA gives the same logits and every tap that transformers shows") { check_taps(ops); }
+TEST_CASE("without a cache a LLaMA gives the same logits and every tap that transformers shows") {
+  check_taps(ops, {});
+}
 
-TEST_CASE("a LLaMA gives the logits of a prompt at every split and after a reset") { check_splits(ops, 1); }
+TEST_CASE("a LLaMA gives the logits of a prompt at every split and after a reset") { check_splits(ops, {}); }
 
-TEST_CASE("a LLaMA continues a batch of prompts as transformers continues each alone") { check_generation(ops, true); }
+TEST_CASE("a LLaMA continues a batch of prompts as transformers continues each alone") { check_generation(ops, {}); }
 
 TEST_CASE("the trained LLaMA agrees with transformers up to the last position of its context") {
-  check_last_position(ops, true);
+  check_last_position(ops, {});
 }
 
 TEST_CASE("the angles and the output projection of a LLaMA are those of transformers") {
