@@ -196,6 +196,7 @@ __global__ void attention_combine(float* out, const float* sums, const float2* s
 void attention_04(float* out, const float* q, const float* k, const float* v, const int* sequence, const int* position,
                   float* workspace, int N, int capacity, int H, int G, int D, cudaStream_t stream) {
   check_attention(1, capacity, H, G, D);
+  if (N == 0) return;
   const int splits = splits_of(N, capacity, G);
   const auto stats = reinterpret_cast<float2*>(workspace);  // (N, H, splits, 2)
   float* sums = workspace + 2 * size_t(N) * H * splits;     // (N, H, splits, D)
@@ -210,6 +211,8 @@ void attention_04(float* out, const float* q, const float* k, const float* v, co
     } else {
       if (H / G == 1)
         start(attention_split_keys<width(), 1, true>, 1);
+      else if (H / G == 2)
+        start(attention_split_keys<width(), 2, true>, 2);
       else if (H / G <= 4)
         start(attention_split_keys<width(), 4, true>, 4);
       else
