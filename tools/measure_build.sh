@@ -28,11 +28,11 @@ awk 'NR > 1 {printf "    %6.1f  %s\n", ($2 - $1) / 1e3, $4}' build/release/.ninj
 
 echo "From saving a learner's file to its verdict, in seconds"
 printf '  %-18s %8s %8s %8s %8s\n' lesson compile link "rest" total
-for solution in lessons/[0-9]*/solution.cpp; do
+for solution in lessons/[0-9]*/solution.c*; do
   lesson=$(basename "$(dirname "$solution")")
   ./rungs start "$lesson" >/dev/null
   ./rungs check "$lesson" >/dev/null 2>&1 || true # once, so that what never changes is built
-  echo "// saved" >>"work/$lesson.cpp"
+  echo "// saved" >>"work/$lesson.${solution##*.}"
   from=$(($(wc -l <build/release/.ninja_log) + 1))
   start=$(now)
   ./rungs check "$lesson" >/dev/null 2>&1 || true

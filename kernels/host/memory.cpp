@@ -1,6 +1,7 @@
 /// Device memory: the machine's own, with an account of what was allocated, so that a copy in the wrong direction or
 /// over the end is seen.
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -20,7 +21,7 @@ namespace {
 
 constexpr size_t alignment = 256;  // what a GPU promises
 #ifdef RUNGS_CHECKED
-constexpr size_t gap_bytes = 4096;  // what runs over the end must not land in the next allocation
+constexpr size_t gap_bytes = 4096;  // what runs over an end must not land in the next allocation
 #else
 constexpr size_t gap_bytes = 0;
 #endif
@@ -45,6 +46,20 @@ Allocations& allocations() {
 }
 
 size_t room_for(size_t bytes) { return (bytes + alignment - 1) / alignment * alignment + alignment + gap_bytes; }
+
+#ifdef RUNGS_CHECKED
+// Apart from the host's memory, so that a pointer to that is never taken for one just beside an allocation.
+void* get_memory(size_t bytes) {
+  void* pages = mmap(nullptr, gap_bytes + room_for(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return pages == MAP_FAILED ? nullptr : static_cast<char*>(pages) + gap_bytes;
+}
+void give_back_memory(void* memory, size_t bytes) {
+  munmap(static_cast<char*>(memory) - gap_bytes, gap_bytes + room_for(bytes));
+}
+#else
+void* get_memory(size_t bytes) { return std::aligned_alloc(alignment, room_for(bytes)); }
+void give_back_memory(void* memory, size_t) { std::free(memory); }
+#endif
 
 /// In bytes, from the system's account of its memory.
 void memory_of_machine(size_t* free, size_t* total) {
@@ -120,7 +135,7 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
   if (bytes == 0) return cudaSuccess;
   size_t free = bytes, total = 0;
   if (bytes > size_t(64) << 20) memory_of_machine(&free, &total);  // the system promises more than it has
-  if (bytes <= free) *memory = std::aligned_alloc(alignment, room_for(bytes));
+  if (bytes <= free) *memory = get_memory(bytes);
   if (!*memory)
     return report(cudaErrorMemoryAllocation, fmt::format("{} bytes of device memory wanted, {} free", bytes, free));
   std::memset(*memory, 0xff, bytes);  // NaN: what nobody has written shows
@@ -138,7 +153,7 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
 cudaError_t cudaFree(void* memory) {
   if (!memory) return cudaSuccess;
   if (illegal_in_capture("cudaFree")) return cudaErrorStreamCaptureUnsupported;
-  [[maybe_unused]] size_t bytes = 0;
+  size_t bytes = 0;
   {
     const std::lock_guard lock(allocations().mutex);
     const auto it = allocations().bytes.find(uintptr_t(memory));
@@ -154,7 +169,7 @@ cudaError_t cudaFree(void* memory) {
 #ifdef RUNGS_CHECKED
   checked_free(uintptr_t(memory));
 #endif
-  std::free(memory);
+  give_back_memory(memory, bytes);
   return cudaSuccess;
 }
 

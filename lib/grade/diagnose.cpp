@@ -30,11 +30,10 @@ static std::vector<const Piece*> outputs(const Outcome& o) {
   return list;
 }
 
-/// Ended in the same way, with the same sentence. Of a fault inside a kernel the sentence names lines and threads.
+/// Ended in the same way, with the same sentence, but for lines and threads.
 static bool ended_alike(const Outcome& a, const Outcome& b) {
   if (a.how != b.how) return false;
-  if (a.how == Outcome::done || a.says == b.says) return true;
-  return is_kernel_fault(a.says) && is_kernel_fault(b.says) && alike_faults(a.says, b.says);
+  return a.how == Outcome::done || a.says == b.says || alike_faults(a.says, b.says);
 }
 
 bool alike(const Outcome& a, const Outcome& b, const Case& c) {

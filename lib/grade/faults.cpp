@@ -5,8 +5,9 @@
 namespace rungs {
 
 bool is_kernel_fault(const std::string& says) {
-  const size_t kernel = says.find("kernel ");
-  return kernel != says.npos && says.find(", block (", kernel) != says.npos;
+  const size_t block =
+      says.find(", block (");  // "kernel NAME, block (0,0,0) of (1,1,1), thread (3,0,0) of (32,1,1): ..."
+  return block != says.npos && says.find(", thread (", block) != says.npos;
 }
 
 static std::string without_places(const std::string& says) {
@@ -16,6 +17,10 @@ static std::string without_places(const std::string& says) {
   return std::regex_replace(text, number, "0");
 }
 
-bool alike_faults(const std::string& a, const std::string& b) { return without_places(a) == without_places(b); }
+static bool names_a_line(const std::string& says) { return says.find(".cu:") != says.npos; }
+
+bool alike_faults(const std::string& a, const std::string& b) {
+  return names_a_line(a) && names_a_line(b) && without_places(a) == without_places(b);
+}
 
 }  // namespace rungs

@@ -1,16 +1,17 @@
-/// Faults inside kernels, as the engine and the checker of kernels/host report them: a race, a bound, a barrier that
-/// not all threads reach. The grader knows them by their sentences, which name the kernel, the block and the thread.
+/// What goes wrong in a file of kernels, as kernels/host reports it: a call of the runtime that fails, and faults
+/// inside a kernel: a race, a bound, a barrier that not all threads reach. The grader knows them by their sentences,
+/// which name the line; those of a fault also name the kernel, the block and the thread.
 #pragma once
 
 #include <string>
 
 namespace rungs {
 
-/// Whether what a run threw is such a fault.
+/// Whether what a run threw is a fault inside a kernel.
 bool is_kernel_fault(const std::string& says);
 
-/// Two faults are alike when their sentences are, but for file names, numbers and namespaces: the same kind of fault,
-/// of the same array, in the same kernel.
+/// Whether both name a line of a .cu file, and say the same but for file names, numbers and namespaces: the same kind
+/// of fault, of the same array, in the same kernel; the same call that failed.
 bool alike_faults(const std::string& a, const std::string& b);
 
 }  // namespace rungs

@@ -53,10 +53,11 @@ struct Lesson {
   int status = 0;
   std::string says;
 
-  Lesson(const std::string& code, const std::string& mistakes, std::initializer_list<const char*> cases = {}) {
+  Lesson(const std::string& code, const std::string& mistakes, std::initializer_list<const char*> cases = {},
+         const char* file = "solution.cpp") {
     const auto source = folder / "06_small", references = folder / "references", out = folder / "out";
     std::filesystem::create_directories(source);
-    write_file(source / "solution.cpp", code);
+    write_file(source / file, code);
     write_file(source / "mistakes.toml", mistakes);
     for (const char* name : cases) {
       std::filesystem::create_directories(references / name);
@@ -136,6 +137,18 @@ TEST_CASE("every case is a test, and prompts are one together") {
   CHECK(code == Contains("check_kv_evaluate(\"06_small\")"));
 }
 
+TEST_CASE("a solution in CUDA has a starter and mistakes in CUDA and runs through run_kernels") {
+  const Lesson l(solution, head + mistake("find = \"--x\"\nreplace = \"x -= 2\"", "checker"), {}, "solution.cu");
+  INFO(l.says);
+  REQUIRE(l.status == 0);
+  CHECK(l.made("starter.cu") == Contains("not_written(\"step 2 of 2: count down\");"));
+  CHECK(l.made("mistakes.cu") == Contains("rungs::run_kernels(given, to, [](const rungs::CaseInput& in"));
+  CHECK(l.made("mine_glue.cpp") == Contains("rungs::run_kernels("));
+  CHECK(l.made("pieces.hpp") == Contains("#include \"kernel_case.hpp\""));
+  CHECK(l.made("mistakes.json") == Contains("\"shows\": \"checker\""));
+  CHECK_FALSE(std::filesystem::exists(l.folder / "out" / "starter.cpp"));
+}
+
 TEST_CASE("nothing is written again that does not change") {
   const Lesson l(solution, head + good);
   const auto starter = l.folder / "out" / "starter.cpp";
@@ -176,7 +189,7 @@ TEST_CASE("fields") {
   fails(solution, head + "mistake = [1]\n", "wanted each mistake as [[mistake]]");
   fails(solution, good, "wanted `pieces`");
   fails(solution, head + mistake("find = \"--x\"\nreplace = \"\"", "sometimes"),
-        "m: shows: wanted output, error, work or unstable, found sometimes");
+        "m: shows: wanted output, error, work, unstable or checker, found sometimes");
   fails(solution, head + good + good, "m: stands twice");
   fails(solution, head + replaced(good, "name = \"m\"", "name = \"not a name\""), "not a name: wanted a C++ name");
   fails(solution, head + replaced(good, "says = ", "said = "), "m: wanted `says`");

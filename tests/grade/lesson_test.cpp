@@ -40,6 +40,18 @@ TEST_CASE("lessons are found in the order of the list") {
   CHECK(all[1].mine.filename() == "06_causal_mask.cpp");
 }
 
+TEST_CASE("what a learner writes ends as the starter does") {
+  const Trees trees;
+  write_file(trees.build / "lessons/06_causal_mask/starter.cu", "");
+  const std::vector<Lesson> all = trees.find();
+  CHECK(all[0].ending == ".cpp");
+  CHECK_FALSE(all[0].has_kernels());
+  CHECK(all[1].has_kernels());
+  CHECK(all[1].mine.filename() == "06_causal_mask.cu");
+  CHECK(all[1].solution.filename() == "solution.cu");
+  CHECK(all[1].starter.filename() == "starter.cu");
+}
+
 TEST_CASE("models and references come from the same folder, here or where RUNGS_WEIGHTS says") {
   const Trees trees;
   CHECK(trees.find()[0].references == trees.source.path() / "weights/references/05_attention");

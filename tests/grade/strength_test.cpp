@@ -11,12 +11,13 @@ using namespace rungs::test;
 
 namespace {
 
-/// Lesson 06 with a few of its cases only.
+/// A lesson, 06 if none is named, with a few of its cases only.
 struct WeakLesson {
   Folder folder;
-  Lesson lesson = lesson_called("06_causal_mask");
+  Lesson lesson;
 
-  explicit WeakLesson(std::initializer_list<const char*> cases) {
+  explicit WeakLesson(std::initializer_list<const char*> cases, const Lesson& whole = lesson_called("06_causal_mask"))
+      : lesson(whole) {
     const std::filesystem::path weights = folder / "weights";
     std::filesystem::create_directories(weights / "references" / lesson.name);
     for (const char* name : cases)
@@ -71,6 +72,18 @@ TEST_CASE("a mistake that does not show as it says is noticed") {
   const Strength s = strength(l);
   CHECK(problems(called(s, "no_scale")) == "it does not show as work");
   CHECK_FALSE(s.clean());
+}
+
+TEST_CASE("a mistake for the checker must end in a fault inside a kernel wherever it is rejected") {
+  WeakLesson weak({"02_matmul_coalesced_small", "15_matmul_tiled_two_tiles", "16_matmul_tiled_unequal"},
+                  lesson_called("17_cuda_matmul"));
+  for (KnownMistake& m : weak.lesson.mistakes)
+    if (m.name == "tile_transposed") m.shows = "checker";
+  const Strength s = strength(weak.lesson);
+  CHECK(s.solution_passed == 3);
+  CHECK(called(s, "no_barrier_before").problems.empty());
+  CHECK(called(s, "no_barrier_after").rejected == 2);
+  CHECK(problems(called(s, "tile_transposed")) == Contains("it does not show as checker"));
 }
 
 TEST_CASE("a mistake that hides within ten budgets is noticed") {

@@ -26,12 +26,10 @@ struct Learner {
     text = read_text(complained) + out;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
-  std::filesystem::path file(const std::string& lesson) const { return work / (lesson + ".cpp"); }
+  std::filesystem::path file(const std::string& lesson) const { return work / (lesson + lesson_called(lesson).ending); }
   void writes(const std::string& lesson, const std::string& code) { write_file(file(lesson), code); }
 };
 
-inline std::string solution_of(const std::string& lesson) {
-  return read_text(std::filesystem::path(RUNGS_SOURCE_DIR) / "lessons" / lesson / "solution.cpp");
-}
+inline std::string solution_of(const std::string& lesson) { return read_text(lesson_called(lesson).solution); }
 
 }  // namespace rungs::test

@@ -1,0 +1,110 @@
+// What a learner types in a lesson about CUDA, and what the checker says of their kernels.
+#include <nlohmann/json.hpp>
+
+#include "contains.hpp"
+#include "learner/learner.hpp"
+
+using namespace rungs;
+using namespace rungs::test;
+
+namespace {
+
+const std::string matmul = "17_cuda_matmul";
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  const size_t at = text.find(what);
+  REQUIRE(at != text.npos);
+  return text.replace(at, what.size(), by);
+}
+
+/// "17_cuda_matmul.cu:41" for the first line of `code` that holds `text`.
+std::string line_with(const std::string& code, const std::string& text) {
+  const size_t at = code.find(text);
+  REQUIRE(at != code.npos);
+  return "17_cuda_matmul.cu:" + std::to_string(1 + std::count(code.begin(), code.begin() + std::ptrdiff_t(at), '\n'));
+}
+
+/// Without the line breaks of the screen.
+std::string on_one_line(const std::string& text) {
+  std::string out;
+  for (const char c : text)
+    if (!std::isspace(static_cast<unsigned char>(c)))
+      out += c;
+    else if (!out.ends_with(' '))
+      out += ' ';
+  return out;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("learner");
+
+TEST_CASE("a missing barrier: the verdict names the two lines that race and the mistake") {
+  Learner learner;
+  const std::string barrier = "\n    __syncthreads();", sums = "for (int k = 0; k < side; ++k) sum +=";
+  std::string code = solution_of(matmul);
+  code.erase(code.find(barrier, code.find(sums)), barrier.size());  // the second one
+  learner.writes(matmul, code);
+  CHECK(learner.types("check 17") == 1);
+  const std::string said = on_one_line(learner.text);
+  CHECK(said == Contains("kernel tiled_kernel, block ("));
+  CHECK(said == Contains("race: this thread"));
+  CHECK(said == Contains(line_with(code, sums)));
+  CHECK(said == Contains(line_with(code, "a_tile[y][x] = ")));
+  CHECK(said == Contains("a thread fills the next tiles while others still read these: a barrier is missing"));
+
+  learner.writes(matmul, replaced(solution_of(matmul), "    __syncthreads();\n    " + sums, "    " + sums));
+  CHECK(learner.types("check 17") == 1);
+  CHECK(on_one_line(learner.text) == Contains("a thread multiplies before the others have filled the tiles"));
+}
+
+TEST_CASE("a fault of another kind is not given a name") {
+  Learner learner;
+  learner.writes(matmul, replaced(solution_of(matmul), "if (row < M && column < N) c[row * N + column] = sum;",
+                                  "if (row < M && column < N) c[row * N + column] = sum + a_tile[y][x + side];"));
+  CHECK(learner.types("check 17") == 1);
+  CHECK(learner.text == Contains("None of the"));
+}
+
+TEST_CASE("a half-written kernel is checked as far as it goes") {
+  Learner learner;
+  REQUIRE(learner.types("start 17") == 0);
+  CHECK(learner.text == Contains("17_cuda_matmul.cu"));
+  const std::string starter = read_text(learner.file(matmul)), solved = solution_of(matmul);
+  const size_t from = solved.find("  const int row = "), to = solved.find("  // <<<");
+  const size_t line = starter.find("  // step 1 of"), end = starter.find("}\n", line);
+  learner.writes(matmul, starter.substr(0, line) + solved.substr(from, to - from) + starter.substr(end));
+  CHECK(learner.types("check 17") == 1);
+  CHECK(learner.text == Contains("matmul_coalesced    9 of 9 right"));
+  CHECK(learner.text == Contains("The next thing to write is\n      step 2 of 11: fill element"));
+  CHECK(learner.types("reset 17") == 0);
+  CHECK(std::filesystem::exists(learner.work / "17_cuda_matmul.before_reset_1.cu"));
+}
+
+TEST_CASE("a kernel without end is stopped") {
+  Learner learner;
+  learner.writes("16_cuda_first",
+                 replaced(solution_of("16_cuda_first"), "  if (i < n) out[i]", "  while (i < n) out[i]"));
+  CHECK(learner.types("check 16") == 1);
+  CHECK(learner.text == Contains("endless loop?"));
+  CHECK(learner.text == Contains("matmul             10 of 10 right"));
+}
+
+TEST_CASE("profile shows what the page shows: for the solution, and for a learner's file") {
+  Learner learner;
+  REQUIRE(learner.types("profile 17") == 0);
+  CHECK(learner.out == read_text(lesson_called(matmul).source / "profile.txt"));
+
+  learner.writes(matmul, replaced(solution_of(matmul), "a_tile[big][depth], b", "a_tile[big][depth + 1], b"));
+  REQUIRE(learner.types("profile 17 --json") == 0);
+  const auto report = nlohmann::json::parse(learner.out);
+  CHECK(report["functions"].size() == 4);
+  size_t wasteful = 0;
+  for (const auto& line : report["functions"][2]["lines"]) wasteful += line["wasteful"].get<bool>();
+  CHECK(wasteful == 2);  // the page's exercise: one line less than the solution
+
+  CHECK(learner.types("profile 6") == 2);
+  CHECK(learner.text == Contains("06_causal_mask has no kernels"));
+}
+
+TEST_SUITE_END();
