@@ -25,7 +25,8 @@ using Gemv = void (*)(float*, const float*, const W*, int, int, int, cudaStream_
 template <class W>
 void check_rungs(DType dtype) {
   const Gemv<W> rungs[] = {gemv_01<W>, gemv_02<W>, gemv_03<W>, gemv_04<W>};
-  for (const auto [N, K, C] : all_sizes) {
+  for (const Sizes& sizes : all_sizes) {
+    const int N = sizes.N, K = sizes.K, C = sizes.C;
     const Tensor x = random_tensor({N, C}, 1), weight = random_floats({K, C}, 2, dtype);
     const Product want = product(values(x), values(weight), N, K, C);
     const Tensor device_x = to_device(x), device_weight = to_device(weight);
@@ -77,7 +78,8 @@ const Sizes fused_sizes[] = {{1, 1, 1},  {1, 13, 33}, {1, 22, 288}, {1, 5, 4104}
 template <class W>
 void check_qkv(DType dtype) {
   const float epsilon = 1e-3f;  // large enough to show
-  for (const auto [N, K, C] : fused_sizes) {
+  for (const Sizes& sizes : fused_sizes) {
+    const int N = sizes.N, K = sizes.K, C = sizes.C;
     const int Kq = K, Kkv = K / 3 + 1;  // four rows of a warp cross from one matrix into the next
     INFO(name_of(dtype), " N ", N, " Kq ", Kq, " Kkv ", Kkv, " C ", C);
     const Tensor x = random_tensor({N, C}, 1), norm = random_floats({C}, 2, dtype);
@@ -103,7 +105,8 @@ void check_qkv(DType dtype) {
 template <class W>
 void check_gated(DType dtype) {
   const float epsilon = 1e-3f;
-  for (const auto [N, F, C] : fused_sizes) {
+  for (const Sizes& sizes : fused_sizes) {
+    const int N = sizes.N, F = sizes.K, C = sizes.C;
     INFO(name_of(dtype), " N ", N, " F ", F, " C ", C);
     const Tensor x = random_tensor({N, C}, 1), norm = random_floats({C}, 2, dtype);
     const Tensor gate = random_floats({F, C}, 3, dtype), up = random_floats({F, C}, 4, dtype);
@@ -157,7 +160,8 @@ TEST_SUITE("kernels") {
   }
 
   TEST_CASE("gemv_add: the product is added to what y holds") {
-    for (const auto [N, K, C] : {Sizes{1, 37, 288}, {3, 6, 33}, {9, 5, 32}}) {
+    for (const Sizes& sizes : {Sizes{1, 37, 288}, {3, 6, 33}, {9, 5, 32}}) {
+      const int N = sizes.N, K = sizes.K, C = sizes.C;
       INFO("N ", N, " K ", K, " C ", C);
       const Tensor x = random_tensor({N, C}, 1), weight = random_floats({K, C}, 2, DType::bf16),
                    before = random_tensor({N, K}, 3);
@@ -174,7 +178,8 @@ TEST_SUITE("kernels") {
   }
 
   TEST_CASE("gemv_int8: whole numbers with a scale for each row") {
-    for (const auto [N, K, C] : all_sizes) {
+    for (const Sizes& sizes : all_sizes) {
+      const int N = sizes.N, K = sizes.K, C = sizes.C;
       INFO("N ", N, " K ", K, " C ", C);
       const Tensor x = random_tensor({N, C}, 1), scale = random_tensor({K}, 2);
       Tensor weight({K * C / 4 + 1}, DType::i32);  // memory for K · C numbers of 8 bits

@@ -38,7 +38,8 @@ const Rung f32_rungs[] = {{"matmul_01", matmul_01},
 /// The product of b stored transposed and of a (M, K), by `run`, which rounds nothing but sums.
 template <class W, class Run>
 void check_transposed(const Run& run, DType dtype) {
-  for (const auto [M, N, K] : all_sizes) {
+  for (const Sizes& sizes : all_sizes) {
+    const int M = sizes.M, N = sizes.N, K = sizes.K;
     INFO(name_of(dtype), " M ", M, " N ", N, " K ", K);
     const Tensor a = random_tensor({M, K}, 1), b = random_floats({N, K}, 2, dtype);
     const Product want = product(values(a), values(b), M, N, K);
@@ -52,7 +53,8 @@ void check_transposed(const Run& run, DType dtype) {
 /// The product of bf16 matrices, b transposed, by `run`.
 template <class Run>
 void check_bf16(const Run& run) {
-  for (const auto [M, N, K] : all_sizes) {
+  for (const Sizes& sizes : all_sizes) {
+    const int M = sizes.M, N = sizes.N, K = sizes.K;
     INFO("M ", M, " N ", N, " K ", K);
     const Tensor a = random_floats({M, K}, 1, DType::bf16), b = random_floats({N, K}, 2, DType::bf16);
     const Product want = product(values(a), values(b), M, N, K);
@@ -67,7 +69,8 @@ void check_bf16(const Run& run) {
 
 TEST_SUITE("kernels") {
   TEST_CASE("matmul: every rung in f32 gives the product at any size") {
-    for (const auto [M, N, K] : all_sizes) {
+    for (const Sizes& sizes : all_sizes) {
+      const int M = sizes.M, N = sizes.N, K = sizes.K;
       const Tensor a = random_tensor({M, K}, 1), b = random_tensor({K, N}, 2);
       const Product want = product(values(a), transposed(values(b), K, N), M, N, K);
       const Tensor device_a = to_device(a), device_b = to_device(b);
@@ -143,14 +146,15 @@ TEST_SUITE("kernels") {
   }
 
   TEST_CASE("matmul_07: two parts of a are two products with the same b") {
-    for (const auto [M, N, K] : {Sizes{3, 5, 7}, {33, 130, 72}, {130, 17, 64}, {5, 9, 130}}) {
+    for (const Sizes& sizes : {Sizes{3, 5, 7}, {33, 130, 72}, {130, 17, 64}, {5, 9, 130}}) {
+      const int M = sizes.M, N = sizes.N, K = sizes.K;
       INFO("M ", M, " N ", N, " K ", K);
-      const Tensor a = random_floats({M, 2 * K}, 1, DType::bf16), b = random_floats({N, K}, 2, DType::bf16);
+      const Tensor a = random_floats({M, int64_t(2) * K}, 1, DType::bf16), b = random_floats({N, K}, 2, DType::bf16);
       std::vector<double> twice;  // b beside itself: (N, 2K)
       const auto b_values = values(b);
       for (int n = 0; n < N; ++n)
         for (int part = 0; part < 2; ++part)
-          twice.insert(twice.end(), b_values.begin() + n * K, b_values.begin() + (n + 1) * K);
+          twice.insert(twice.end(), b_values.begin() + int64_t(n) * K, b_values.begin() + int64_t(n + 1) * K);
       const Product want = product(values(a), twice, M, N, 2 * K);
       Tensor c = poisoned({M, N});
       const Tensor device_a = to_device(a), device_b = to_device(b);
@@ -168,7 +172,7 @@ TEST_SUITE("kernels") {
     const Tensor x = random_tensor({M, K}, 1), b = random_floats({N, K}, 2, DType::bf16);
     const Product want = product(values(x), values(b), M, N, K);
     const Tensor device_x = to_device(x), device_b = to_device(b);
-    Tensor parts = device_tensor({M, 2 * K}, DType::bf16), c = poisoned({M, N});
+    Tensor parts = device_tensor({M, int64_t(2) * K}, DType::bf16), c = poisoned({M, N});
     split_bf16(parts.data<bf16>(), device_x.data(), M, K, nullptr);
     matmul_07(c.data(), parts.data<bf16>(), device_b.data<bf16>(), M, N, K, 2, nullptr);
     CHECK(difference(to_host(c), want.value, want.budget) == "");
@@ -181,7 +185,7 @@ TEST_SUITE("kernels") {
       Tensor x = random_tensor({M, K}, 6);
       x.flat(0) = 3e38f, x.flat(1) = -0.0f, x.flat(2) = 1e-30f;
       const Tensor device_x = to_device(x);
-      Tensor parts = device_tensor({M, 2 * K}, DType::bf16);
+      Tensor parts = device_tensor({M, int64_t(2) * K}, DType::bf16);
       split_bf16(parts.data<bf16>(), device_x.data(), M, K, nullptr);
       const Tensor got = to_host(parts);
       for (int m = 0; m < M; ++m)

@@ -18,14 +18,16 @@ TEST_SUITE("kernels") {
     // engine does not take.
     const Sizes all_sizes[] = {{128, 256, 64, 1},   {1, 1, 8, 1},      {100, 300, 72, 1},    {130, 257, 200, 2},
                                {257, 513, 1000, 1}, {64, 96, 2048, 2}, {1500, 3100, 136, 1}, {33, 31, 65, 2}};
-    for (const auto [M, N, K, parts] : all_sizes) {
+    for (const Sizes& sizes : all_sizes) {
+      const int M = sizes.M, N = sizes.N, K = sizes.K, parts = sizes.parts;
       INFO("M ", M, " N ", N, " K ", K, " parts ", parts);
-      const Tensor a = random_floats({M, parts * K}, 1, DType::bf16), b = random_floats({N, K}, 2, DType::bf16);
+      const Tensor a = random_floats({M, int64_t(parts) * K}, 1, DType::bf16),
+                   b = random_floats({N, K}, 2, DType::bf16);
       std::vector<double> repeated;  // b once for each part of a: (N, parts · K)
       const auto b_values = values(b);
       for (int n = 0; n < N; ++n)
         for (int part = 0; part < parts; ++part)
-          repeated.insert(repeated.end(), b_values.begin() + size_t(n) * K, b_values.begin() + size_t(n + 1) * K);
+          repeated.insert(repeated.end(), b_values.begin() + int64_t(n) * K, b_values.begin() + int64_t(n + 1) * K);
       const Product want = product(values(a), repeated, M, N, parts * K);
       const Tensor device_a = to_device(a), device_b = to_device(b);
       for (int again = 0; again < 3; ++again) {  // barriers that are off by one phase need not fail at once
