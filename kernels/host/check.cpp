@@ -176,17 +176,19 @@ std::string stray_text(uintptr_t address, unsigned bytes, Kind kind, uint32_t si
            ". Local variables are their thread's own; share in __shared__ memory";
   }
   const auto next = freed.upper_bound(address);
-  if (next != freed.begin() && address - std::prev(next)->first < std::prev(next)->second) {
-    const auto& [begin, size] = *std::prev(next);
-    return fmt::format(
-        "freed memory: {}, at byte {} of what was an allocation of {} bytes before it was given to cudaFree", act,
-        address - begin, size);
-  }
-  if (const Region* region = region_near(address, 4096)) {
+  const bool was_freed = next != freed.begin() && address - std::prev(next)->first < std::prev(next)->second;
+  // Just beside an array that lives is an index one off, even where something was freed.
+  if (const Region* region = region_near(address, was_freed ? 64 : 4096)) {
     const bool before = address < region->begin;
     return fmt::format("out of bounds: {}, {} bytes {} of {}", act,
                        before ? region->begin - address : address - region->begin - region->bytes,
                        before ? "before the begin" : "after the end", region->name);
+  }
+  if (was_freed) {
+    const auto& [begin, size] = *std::prev(next);
+    return fmt::format(
+        "freed memory: {}, at byte {} of what was an allocation of {} bytes before it was given to cudaFree", act,
+        address - begin, size);
   }
   return "not device memory: " + act + ". A pointer to host memory, or an index far out of bounds";
 }

@@ -47,22 +47,34 @@ void fail(std::string fault) {
   throw CudaError(fault);
 }
 
-void fail_in_thread(int thread, const std::string& fault) {
+void fail_in_thread(int thread, std::string fault) {
   current_multiprocessor->current = thread;
-  fail(fault);
+  fail(std::move(fault));
+}
+
+/// Before a message is made in the middle of a kernel's code: what the standard library does for it is not the
+/// kernel's.
+static void leave_user_code() {
+  if (current_multiprocessor) set_user_code(false);
 }
 
 void require_aligned(const void* address, size_t alignment, const char* operation) {
   if (uintptr_t(address) % alignment == 0) return;
+  leave_user_code();
   fail(fmt::format("{}: address {} is no multiple of {} bytes", operation, address, alignment));
 }
 
 void require_multiple(size_t value, size_t of, const char* operation, const char* what) {
-  if (value % of) fail(fmt::format("{}: {} {}, which is no multiple of {}", operation, value, what, of));
+  if (value % of == 0) return;
+  leave_user_code();
+  fail(fmt::format("{}: {} {}, which is no multiple of {}", operation, value, what, of));
 }
 
 int lane_index() { return current_multiprocessor->current % 32; }
 
-void trap() { fail("__trap()"); }
+void trap() {
+  leave_user_code();
+  fail("__trap()");
+}
 
 }  // namespace rungs::host

@@ -30,11 +30,11 @@ bool on_any_stack(uintptr_t address);
 bool in_arguments(uintptr_t address);  ///< the launch's parameters
 std::vector<SharedArray> shared_arrays();
 std::string function_name(uintptr_t address);
-size_t allocated_bytes();  ///< of device memory, now
-bool in_static_object(uintptr_t address);          ///< __constant__ and __device__ variables, literals
+size_t allocated_bytes();                   ///< of device memory, now
+bool in_static_object(uintptr_t address);   ///< __constant__ and __device__ variables, literals
 [[noreturn]] void fail(std::string fault);  ///< ends the launch with a CudaError that also says where()
 /// The same for a fault that another thread of the block made, which is seen only now: where() of that thread.
-[[noreturn]] void fail_in_thread(int thread, const std::string& fault);
+[[noreturn]] void fail_in_thread(int thread, std::string fault);
 ///@}
 
 /// \name What the checked build is told: check.cpp; the plain build has none of these

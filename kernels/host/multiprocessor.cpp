@@ -169,7 +169,10 @@ void Multiprocessor::run_thread(int index, Fiber& fiber) {
     fault_ = exception.what();
   }
   user_code = false;
-  if (!fault_.empty()) fail("the kernel threw a C++ exception: " + std::exchange(fault_, {}));
+  if (!fault_.empty()) {
+    fault_.insert(0, "the kernel threw a C++ exception: ");
+    fail(std::move(fault_));
+  }
   thread.state = State::returned;
   warps[size_t(index) / 32].returned |= 1u << (index % 32);
   ++returned_;
@@ -279,8 +282,10 @@ __forceinline__ void Multiprocessor::warp_operation(const char* name, WarpFuncti
 }
 
 void* Multiprocessor::dynamic_shared() {
-  if (!dynamic_)
+  if (!dynamic_) {
+    user_code = false;  // the message is the engine's
     fail("DYNAMIC_SHARED is used, but the launch gave no dynamic shared memory (LaunchShape::shared_bytes)");
+  }
   return dynamic_;
 }
 
