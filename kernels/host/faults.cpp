@@ -1,4 +1,5 @@
-/// What is said when the threads of a block wait for each other in vain.
+/// What is said when the threads of a block wait for each other in vain. Nothing may be left to destroy when fail() is
+/// called, for it does not come back: texts are made first, and moved.
 #include <fmt/format.h>
 
 #include <bit>
@@ -71,16 +72,18 @@ void Multiprocessor::fail_at_another_barrier(const char* operation, Site site) {
 }
 
 void Multiprocessor::fail_mask_without_caller(const WarpCall& call) {
-  fail(fmt::format("{}: mask {:#010x} does not name the calling lane {}", text_of(call.name, call.site), call.mask,
-                   current % 32));
+  std::string text = fmt::format("{}: mask {:#010x} does not name the calling lane {}", text_of(call.name, call.site),
+                                 call.mask, current % 32);
+  fail(std::move(text));
 }
 
 void Multiprocessor::fail_other_operation(const Warp& warp, unsigned lane, unsigned other) {
   const WarpCall &mine = warp.call[lane], &theirs = warp.call[other];
-  fail(fmt::format(
+  std::string text = fmt::format(
       "lane {} is at {} with mask {:#010x}, lane {} at {} with mask {:#010x}: lanes named in a mask must call the "
       "same operation with the same mask",
-      lane, text_of(mine.name, mine.site), mine.mask, other, text_of(theirs.name, theirs.site), theirs.mask));
+      lane, text_of(mine.name, mine.site), mine.mask, other, text_of(theirs.name, theirs.site), theirs.mask);
+  fail(std::move(text));
 }
 
 }  // namespace rungs::host

@@ -48,7 +48,7 @@ cudaError_t unknown_stream(const char* call) {
 
 }  // namespace
 
-bool being_captured(cudaStream_t stream) { return stream && stream->capture; }
+bool being_captured(cudaStream_t stream) { return stream && known(stream) && stream->capture; }
 
 bool illegal_in_capture(const char* call) {
   if (!breaks_captures()) return false;
