@@ -1,0 +1,182 @@
+#include <cmath>
+
+#include "18_cuda_reduce/lesson.hpp"
+#include "lesson.hpp"
+#include "warp.cuh"
+
+namespace lesson_19 {
+
+constexpr int warp_size = 32;
+constexpr int most_each = 256 / warp_size;  // elements of a head that one lane looks after
+
+/// The sum of a[d] · b[d], in every lane of the warp.  a, b: (D)
+__device__ float warp_dot(const float* a, const float* b, int D) {
+  float sum = 0;
+  for (int d = threadIdx.x % warp_size; d < D; d += warp_size) sum += a[d] * b[d];
+  return warp_sum(sum);
+}
+
+/// One thread for each score.  scores: (H, T, S); q: (T, H, D); k: (S, G, D)
+__global__ void scores_kernel(float* scores, const float* q, const float* k, AttentionShape n) {
+  const int s = blockIdx.x * blockDim.x + threadIdx.x, t = blockIdx.y, h = blockIdx.z;
+  if (s >= n.S) return;
+  // >>> scores[h, t, s] = q[t, h] · k[s, h / (H / G)] / √D, or -∞ where key s comes after query t
+  const float* q_t = q + (size_t(t) * n.H + h) * n.D;                // q[t, h, :]
+  const float* k_s = k + (size_t(s) * n.G + h / (n.H / n.G)) * n.D;  // k[s, g, :]
+  float sum = 0;
+  for (int d = 0; d < n.D; ++d) sum += q_t[d] * k_s[d];
+  scores[(size_t(h) * n.T + t) * n.S + s] = s <= n.S - n.T + t ? sum / sqrtf(float(n.D)) : -INFINITY;
+  // <<<
+}
+
+/// A block for each query and head, a thread for some of the elements.  out: (T, H, D); weights: (H, T, S)
+__global__ void weigh_kernel(float* out, const float* weights, const float* v, AttentionShape n) {
+  const int t = blockIdx.x, h = blockIdx.y;
+  const float* weights_t = weights + (size_t(h) * n.T + t) * n.S;  // weights[h, t, :]
+  for (int d = threadIdx.x; d < n.D; d += blockDim.x) {
+    float sum = 0;
+    // >>> sum = Σ over the keys of weights[h, t, s] · v[s, h / (H / G), d]
+    for (int s = 0; s < n.S; ++s) sum += weights_t[s] * v[(size_t(s) * n.G + h / (n.H / n.G)) * n.D + d];
+    // <<<
+    out[(size_t(t) * n.H + h) * n.D + d] = sum;
+  }
+}
+
+void attention_naive(float* out, float* scores, const float* q, const float* k, const float* v, AttentionShape n,
+                     cudaStream_t stream) {
+  launch(scores_kernel, {dim3(ceil_div(n.S, 128), n.T, n.H), 128, 0, stream}, scores, q, k, n);
+  lesson_18::softmax(scores, scores, n.H * n.T, n.S, stream);
+  launch(weigh_kernel, {dim3(n.T, n.H), 64, 0, stream}, out, scores, v, n);
+}
+
+/// What a warp knows of one query after some keys: the largest score, and, relative to it, the sum of the weights and
+/// the weighted values. Lane i looks after elements i, i + 32, ... of the head.
+struct Online {
+  float largest = -INFINITY, sum = 0;
+  float values[most_each] = {};
+};
+
+/// Takes in one key.  v_s: (D)
+__device__ void take(Online& o, float score, const float* v_s, int D) {
+  const int lane = threadIdx.x % warp_size;
+  // >>> where the score is a new maximum, bring sum and values down to it; then add exp(score - largest) and the value
+  const float largest = fmaxf(o.largest, score);
+  const float old = expf(o.largest - largest), weight = expf(score - largest);
+  o.sum = o.sum * old + weight;
+  for (int i = 0; i < most_each; ++i)
+    if (lane + i * warp_size < D) o.values[i] = o.values[i] * old + weight * v_s[lane + i * warp_size];
+  o.largest = largest;
+  // <<<
+}
+
+/// out: (D)
+__device__ void finish(float* out, const Online& o, int D) {
+  const int lane = threadIdx.x % warp_size;
+  for (int i = 0; i < most_each; ++i)
+    if (lane + i * warp_size < D) out[lane + i * warp_size] = o.values[i] / o.sum;
+}
+
+/// A block of one warp for each query and head.
+__global__ void online_kernel(float* out, const float* q, const float* k, const float* v, AttentionShape n) {
+  const int t = blockIdx.x, h = blockIdx.y, g = h / (n.H / n.G);
+  const float* q_t = q + (size_t(t) * n.H + h) * n.D;  // q[t, h, :]
+  Online o;
+  // >>> take in each key that query t sees, one after the other
+  for (int s = 0; s <= n.S - n.T + t; ++s) {
+    const size_t row = (size_t(s) * n.G + g) * n.D;  // of k[s, g, :] and v[s, g, :]
+    take(o, warp_dot(q_t, k + row, n.D) / sqrtf(float(n.D)), v + row, n.D);
+  }
+  // <<<
+  finish(out + (size_t(t) * n.H + h) * n.D, o, n.D);
+}
+
+void attention_online(float* out, const float* q, const float* k, const float* v, AttentionShape n,
+                      cudaStream_t stream) {
+  launch(online_kernel, {dim3(n.T, n.H), warp_size, 0, stream}, out, q, k, v, n);
+}
+
+constexpr int queries = 8;  // of a block in tiled_kernel: a warp for each
+constexpr int keys = 32;    // of a tile
+
+/// A block for 8 queries of a head. Tile by tile it brings keys and values into shared memory, once for all of them.
+__global__ void tiled_kernel(float* out, const float* q, const float* k, const float* v, AttentionShape n) {
+  DYNAMIC_SHARED(float, k_tile);        // (keys, D)
+  float* v_tile = k_tile + keys * n.D;  // (keys, D)
+  const int h = blockIdx.y, g = h / (n.H / n.G);
+  const int first = blockIdx.x * queries, t = first + threadIdx.x / warp_size;  // this block's and this warp's
+  const float* q_t = q + (size_t(min(t, n.T - 1)) * n.H + h) * n.D;             // q[t, h, :]
+  Online o;
+  const int last = n.S - n.T + min(first + queries, n.T) - 1;  // the last key that any query of this block sees
+  for (int begin = 0; begin <= last; begin += keys) {
+    // >>> all threads bring keys and values from `begin` on into the tiles, as many as there are; then wait
+    for (int i = threadIdx.x; i < min(keys, n.S - begin) * n.D; i += blockDim.x) {
+      const size_t from = (size_t(begin + i / n.D) * n.G + g) * n.D + i % n.D;
+      k_tile[i] = k[from], v_tile[i] = v[from];
+    }
+    __syncthreads();
+    // <<<
+
+    // >>> take in those keys of the tile that query t sees, when there is such a query
+    const int end = t < n.T ? min(begin + keys, n.S - n.T + t + 1) : begin;
+    for (int s = begin; s < end; ++s)
+      take(o, warp_dot(q_t, k_tile + (s - begin) * n.D, n.D) / sqrtf(float(n.D)), v_tile + (s - begin) * n.D, n.D);
+    // <<<
+
+    // >>> let nobody overwrite the tiles that others still read
+    __syncthreads();
+    // <<<
+  }
+  if (t < n.T) finish(out + (size_t(t) * n.H + h) * n.D, o, n.D);
+}
+
+void attention_tiled(float* out, const float* q, const float* k, const float* v, AttentionShape n,
+                     cudaStream_t stream) {
+  const size_t bytes = size_t(2) * keys * n.D * sizeof(float);
+  launch(tiled_kernel, {dim3(ceil_div(n.T, queries), n.H), queries * warp_size, bytes, stream}, out, q, k, v, n);
+}
+
+/// A block of one warp for each split and head.  partial: (H, splits, 2 + D)
+__global__ void split_kernel(float* partial, const float* q, const float* k, const float* v, AttentionShape n) {
+  const int split = blockIdx.x, splits = gridDim.x, h = blockIdx.y, g = h / (n.H / n.G);
+  const float* q_h = q + size_t(h) * n.D;  // q[0, h, :]
+  Online o;
+  // >>> take in this split's keys: of S keys each split gets ⌈S / splits⌉, the last ones what is left
+  const int each = ceil_div(n.S, splits), end = min(n.S, (split + 1) * each);
+  for (int s = split * each; s < end; ++s) {
+    const size_t row = (size_t(s) * n.G + g) * n.D;  // of k[s, g, :] and v[s, g, :]
+    take(o, warp_dot(q_h, k + row, n.D) / sqrtf(float(n.D)), v + row, n.D);
+  }
+  // <<<
+  const int lane = threadIdx.x;
+  float* mine = partial + (size_t(h) * splits + split) * (2 + n.D);  // partial[h, split, :]
+  if (lane == 0) mine[0] = o.largest, mine[1] = o.sum;
+  for (int i = 0; i < most_each; ++i)
+    if (lane + i * warp_size < n.D) mine[2 + lane + i * warp_size] = o.values[i];
+}
+
+/// A block for each head, a thread for some of the elements.  out: (1, H, D); partial: (H, splits, 2 + D)
+__global__ void combine_kernel(float* out, const float* partial, int splits, int D) {
+  const float* parts = partial + size_t(blockIdx.x) * splits * (2 + D);  // partial[h, :, :]
+  float* out_h = out + size_t(blockIdx.x) * D;                           // out[0, h, :]
+  for (int d = threadIdx.x; d < D; d += blockDim.x) {
+    // >>> bring every split down to the largest maximum of all; out = the sum of their values / the sum of their sums
+    float largest = -INFINITY, sum = 0, value = 0;
+    for (int i = 0; i < splits; ++i) largest = fmaxf(largest, parts[i * (2 + D)]);
+    for (int i = 0; i < splits; ++i) {
+      const float* part = parts + i * (2 + D);
+      const float down = expf(part[0] - largest);  // 0 for a split without keys
+      sum += down * part[1];
+      value += down * part[2 + d];
+    }
+    out_h[d] = value / sum;
+    // <<<
+  }
+}
+
+void attention_split(float* out, float* partial, const float* q, const float* k, const float* v, AttentionShape n,
+                     int splits, cudaStream_t stream) {
+  launch(split_kernel, {dim3(splits, n.H), warp_size, 0, stream}, partial, q, k, v, n);
+  launch(combine_kernel, {n.H, 64, 0, stream}, out, partial, splits, n.D);
+}
+
+}  // namespace lesson_19
