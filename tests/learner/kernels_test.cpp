@@ -1,4 +1,5 @@
 // What a learner types in a lesson about CUDA, and what the checker says of their kernels.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "contains.hpp"
@@ -49,8 +50,8 @@ TEST_CASE("a missing barrier: the verdict names the two lines that race and the 
   const std::string said = on_one_line(learner.text);
   CHECK(said == Contains("kernel tiled_kernel, block ("));
   CHECK(said == Contains("race: this thread"));
-  CHECK(said == Contains(line_with(code, sums)));
-  CHECK(said == Contains(line_with(code, "a_tile[y][x] = ")));
+  CHECK(said == Contains(line_with(code, sums).c_str()));
+  CHECK(said == Contains(line_with(code, "a_tile[y][x] = ").c_str()));
   CHECK(said == Contains("a thread fills the next tiles while others still read these: a barrier is missing"));
 
   learner.writes(matmul, replaced(solution_of(matmul), "    __syncthreads();\n    " + sums, "    " + sums));
@@ -99,10 +100,9 @@ TEST_CASE("profile shows what the page shows: for the solution, and for a learne
   REQUIRE(learner.types("profile 17 --json") == 0);
   const auto report = nlohmann::json::parse(learner.out);
   CHECK(report["functions"].size() == 4);
-  size_t wasteful = 0;
-  for (const auto& line : report["functions"][2]["lines"]) wasteful += line["wasteful"].get<bool>();
-  CHECK(wasteful == 2);  // the page's exercise: one line less than the solution
-
+  const std::string read = line_with(read_text(learner.file(matmul)), "a_k[i] = a_tile");
+  for (const auto& line : report["functions"][2]["lines"])  // the page's exercise: no conflict here any more
+    if (read.ends_with(":" + std::to_string(line["line"].get<int>()))) CHECK_FALSE(line["wasteful"].get<bool>());
   CHECK(learner.types("profile 6") == 2);
   CHECK(learner.text == Contains("06_causal_mask has no kernels"));
 }

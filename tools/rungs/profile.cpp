@@ -19,11 +19,12 @@ using nlohmann::json;
 
 namespace {
 
-/// Of each function that a lesson's cases run, in their order, the case with the most to read: it fills the tiles.
+/// Of each function that a lesson's cases run, in their order, the case with the most numbers: it fills the tiles.
 std::vector<Case> cases_to_count(const Lesson& lesson) {
   const auto size_of = [](const Case& c) {
     int64_t count = 0;
     for (const auto& [name, tensor] : c.input.in) count += tensor.count();
+    for (const Reference& r : c.references) count += r.value.count();
     return count;
   };
   std::vector<Case> largest;
@@ -49,11 +50,20 @@ json counts_of(const fs::path& runner, const Lesson& lesson, const Case& c, cons
   return fs::exists(file) ? json::parse(read_text(file)) : json();
 }
 
+/// A line of code without its indent, and not too long for a table.
+std::string shown(const std::string& line) {
+  constexpr size_t most = 64;
+  const std::string code = line.substr(std::min(line.size(), line.find_first_not_of(' ')));
+  if (code.size() <= most) return code;
+  size_t end = most - 4;
+  while ((code[end] & 0xC0) == 0x80) --end;  // not in the middle of a character
+  return code.substr(0, end) + " ...";
+}
+
 std::vector<std::string> lines_of(const fs::path& file) {
   std::istringstream text(read_text(file));
   std::vector<std::string> lines;
-  for (std::string line; std::getline(text, line);)
-    lines.push_back(line.substr(std::min(line.size(), line.find_first_not_of(' '))));
+  for (std::string line; std::getline(text, line);) lines.push_back(shown(line));
   return lines;
 }
 
