@@ -14,7 +14,8 @@ void CudaOps::attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor
   const AttendSizes s = require_attend(out, q, k, v);
   require_head_width(s.D);
   if (s.T == 0) return;
-  const auto attention = s.T == 1 ? attention_02 : attention_03;
+  constexpr int64_t many = 256;  // queries: four tiles for each head
+  const auto attention = s.T == 1 ? attention_02 : s.T < many ? attention_03 : attention_05;
   attention(out.data(), q.data(), k.data(), v.data(), as_int(s.T), as_int(s.S), as_int(s.H), as_int(s.G), as_int(s.D),
             stream_);
 }

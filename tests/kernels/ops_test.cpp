@@ -120,9 +120,10 @@ TEST_CASE("rotation and gate on the device are within a few roundings of the CPU
 
 TEST_CASE("attend on the device equals loops in double, heads in groups, with a past and without") {
   on_both([](CudaDevice& ops) {
-    for (const auto& [T, S] : {std::pair<int64_t, int64_t>{1, 1}, {1, 34}, {3, 7}, {33, 35}})
+    for (const auto& [T, S] : {std::pair<int64_t, int64_t>{1, 1}, {1, 34}, {3, 7}, {33, 35}, {257, 260}})
       for (const auto& [H, G] : {std::pair<int64_t, int64_t>{1, 1}, {6, 2}, {5, 1}})
         for (const int64_t D : {1, 7, 64}) {
+          if (T > 256 && (H != 1 || D != 7)) continue;  // loops in double take long
           CAPTURE(T);
           CAPTURE(S);
           CAPTURE(H);
@@ -293,7 +294,8 @@ TEST_CASE("coarse operations on the device give what the CPU gives, for few rows
           CAPTURE(name_of(dtype));
           CAPTURE(together);
           CAPTURE(batch.rows());
-          const bool wide = batch.rows() > 10;  // enough for tensor cores, where the optimized backend takes them
+          const bool wide = batch.rows() > 10 &&
+                            dtype == DType::bf16;  // enough for tensor cores, where the optimized backend takes them
           const Layer host(wide ? 1032 : 50, 6, 2, 14, 37, dtype);
           Layer device(host.C, 6, 2, 14, 37, dtype);
           device.settle(ops, together);
