@@ -36,7 +36,8 @@ void check_layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
   OnDevice w(weight, shifted), b(bias, shifted);
   int rung = 0;
   for (const auto layer_norm : {layer_norm_01, layer_norm_02}) {
-    CAPTURE(++rung);
+    ++rung;
+    CAPTURE(rung);
     OnDevice out(x.shape(), shifted), in(x, shifted);
     layer_norm(out.data(), in.data(), w.data(), b.data(), N, C, epsilon, nullptr);
     CHECK(difference(out.get(), want, budget) == "");

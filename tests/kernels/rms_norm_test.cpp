@@ -61,7 +61,8 @@ void check_rungs(const Tensor& x, const Tensor& weight, float epsilon, bool shif
   OnDevice w(weight, shifted);
   int rung = 0;
   for (const Norm norm : {Norm(rms_norm_01<W>), Norm(rms_norm_02<W>), Norm(rms_norm_03<W>)}) {
-    CAPTURE(++rung);
+    ++rung;
+    CAPTURE(rung);
     OnDevice out(x.shape(), shifted), in(x, shifted);
     norm(out.data(), in.data(), w.template data<W>(), N, C, epsilon, nullptr);
     CHECK(difference(out.get(), e.value, e.budget) == "");

@@ -48,7 +48,8 @@ void check_softmax(const Tensor& x, bool shifted) {
   const Expected e = softmax_in_double(x);
   int rung = 0;
   for (const Softmax softmax : rungs_of_softmax) {
-    CAPTURE(++rung);
+    ++rung;
+    CAPTURE(rung);
     OnDevice out(x.shape(), shifted), in(x, shifted);
     softmax(out.data(), in.data(), N, C, nullptr);
     CHECK(difference(out.get(), e.value, e.budget) == "");
