@@ -167,6 +167,11 @@ std::string unwritten_text(const HeldRead& read) {
                      read.region->shared ? "no thread of the block" : "neither a kernel nor a copy");
 }
 
+std::string overrun_text(const Region& region, unsigned bytes, Kind kind, uint32_t site) {
+  return fmt::format("out of bounds: this thread {} {} bytes at {}, which run over the end of {}", verb(kind, false),
+                     bytes, source_text(site), region.name);
+}
+
 /// Explains an address that is in no memory which a kernel may touch.
 std::string stray_text(uintptr_t address, unsigned bytes, Kind kind, uint32_t site) {
   const std::string act = fmt::format("this thread {} {} bytes at {}", verb(kind, false), bytes, source_text(site));
@@ -298,8 +303,7 @@ void see(uintptr_t address, unsigned bytes, Kind kind, uint32_t site) {
   if (!region) return;
   const size_t offset = address - region->begin;
   if (offset + bytes > region->bytes) {
-    fail(fmt::format("out of bounds: this thread {} {} bytes at {}, which run over the end of {}", verb(kind, false),
-                     bytes, source_text(site), region->name));
+    fail(overrun_text(*region, bytes, kind, site));
   }
   if (counting()) {
     count_access(offset, bytes, kind, region->shared, site);

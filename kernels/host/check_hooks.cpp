@@ -111,24 +111,33 @@ void pass_on(const char* function, Data* data, uintptr_t value) {
   fail("undefined behaviour in host code at " + text_of(data->place));
 }
 
+// Made by functions of their own, since fail() does not come back to free what a text was made of.
+std::string mismatch_text(const Mismatch& data, uintptr_t address) {
+  if (address < 4096) {
+    return fmt::format("null pointer: this thread uses it as a {} at {}", data.type->name, text_of(data.place));
+  }
+  return fmt::format("misaligned: this thread uses an address as a {} at {}; it must be a multiple of {} bytes",
+                     data.type->name, text_of(data.place), 1u << data.log_alignment);
+}
+
+std::string index_text(const Bounds& data, uintptr_t index) {
+  // The low bits of the type's info are its size; a small index is handed over as it is.
+  const unsigned bits = 1u << (data.index->info >> 1);
+  const long long value = bits >= 64 ? static_cast<long long>(index) : static_cast<long long>(int32_t(index));
+  return fmt::format("out of bounds: this thread uses index {} of an array of type {} at {}", value, data.array->name,
+                     text_of(data.place));
+}
+
 void mismatch(const char* function, Mismatch* data, uintptr_t address) {
   if (!in_user_code()) return pass_on(function, data, address);
   set_user_code(false);
-  if (address < 4096) {
-    fail(fmt::format("null pointer: this thread uses it as a {} at {}", data->type->name, text_of(data->place)));
-  }
-  fail(fmt::format("misaligned: this thread uses an address as a {} at {}; it must be a multiple of {} bytes",
-                   data->type->name, text_of(data->place), 1u << data->log_alignment));
+  fail(mismatch_text(*data, address));
 }
 
 void out_of_bounds(const char* function, Bounds* data, uintptr_t index) {
   if (!in_user_code()) return pass_on(function, data, index);
   set_user_code(false);
-  // The low bits of the type's info are its size; a small index is handed over as it is.
-  const unsigned bits = 1u << (data->index->info >> 1);
-  const long long value = bits >= 64 ? static_cast<long long>(index) : static_cast<long long>(int32_t(index));
-  fail(fmt::format("out of bounds: this thread uses index {} of an array of type {} at {}", value, data->array->name,
-                   text_of(data->place)));
+  fail(index_text(*data, index));
 }
 
 }  // namespace
