@@ -91,8 +91,6 @@ static std::string run_blocks(const Plan& plan) {
     if (!found.empty() && !failed.exchange(true)) fault = std::move(found);
   };
 #ifdef RUNGS_ONE_BLOCK_AT_A_TIME
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
   constexpr bool share = false;
 #else
   const bool share = blocks > 1 && blocks * uint64_t(plan.threads) >= 512;  // below, waking a thread costs more
@@ -114,12 +112,17 @@ static std::string run_blocks(const Plan& plan) {
 
 void run(const Launch& launch) {
   const KernelInfo& kernel = kernel_info(launch.kernel);
-  const int threads = int(launch.block.x * launch.block.y * launch.block.z);
+  const Plan plan{launch,         kernel.name,       int(launch.block.x * launch.block.y * launch.block.z),
+                  thread_order(), seconds_allowed(), kernel.shared};
+#ifdef RUNGS_ONE_BLOCK_AT_A_TIME
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+#endif
 #ifdef RUNGS_CHECKED
   checked_launch_begins(kernel.name);
 #endif
   take_fault_signals();
-  const std::string fault = run_blocks({launch, kernel.name, threads, thread_order(), kernel.shared});
+  const std::string fault = run_blocks(plan);
   if (!fault.empty()) throw CudaError(fault);
 }
 

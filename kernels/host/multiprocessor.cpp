@@ -35,7 +35,7 @@ void Multiprocessor::begin(const Plan& p) {
   plan = &p;
   const Launch& launch = p.launch;
   count_ = p.threads;
-  watch_time();
+  watch_time(p.seconds);
   if (threads.size() < size_t(count_)) {
     threads.resize(size_t(count_));
     order_.resize(size_t(count_));
@@ -95,7 +95,7 @@ void Multiprocessor::begin_block(uint64_t index) {
   for (int first = 0; first < count_; first += 32) {
     Warp& warp = warps[size_t(first) / 32];
     warp.existing = count_ - first >= 32 ? ~0u : (1u << (count_ - first)) - 1;
-    warp.waiting = warp.returned = 0;
+    warp.waiting = 0;
   }
   for (auto& thread : copies) thread = {};
   for (const SharedSymbol* array : plan->shared) fill_with_nan(address(*array), array->bytes);
@@ -174,7 +174,6 @@ void Multiprocessor::run_thread(int index, Fiber& fiber) {
     fail(std::move(fault_));
   }
   thread.state = State::returned;
-  warps[size_t(index) / 32].returned |= 1u << (index % 32);
   ++returned_;
 }
 

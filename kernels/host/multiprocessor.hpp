@@ -30,6 +30,7 @@ struct Plan {
   std::string kernel;  ///< its name
   int threads;         ///< of a block
   ThreadOrder order;
+  double seconds;                           ///< of processor time that a block may take
   std::vector<const SharedSymbol*> shared;  ///< the arrays to fill with NaN before each block
 };
 
@@ -66,8 +67,8 @@ class Multiprocessor {
     Site site;
   };
   struct Warp {
-    unsigned existing, waiting, returned;  // sets of lanes
-    WarpCall call[32];                     // of those that wait
+    unsigned existing, waiting;  // sets of lanes
+    WarpCall call[32];           // of those that wait
     void* operands[32];
   };
   struct AsyncCopy {

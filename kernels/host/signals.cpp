@@ -164,6 +164,8 @@ void handle(int signal, void (*handler)(int, siginfo_t*, void*)) {
   sigaction(signal, &action, nullptr);
 }
 
+}  // namespace
+
 double seconds_allowed() {
   const char* text = std::getenv("RUNGS_KERNEL_SECONDS");
   if (!text || !*text) return 20;
@@ -174,8 +176,6 @@ double seconds_allowed() {
   return seconds;
 }
 
-}  // namespace
-
 void take_fault_signals() {
 #ifndef RUNGS_ASAN  // which explains a bad address better
   // Every time, for test frameworks take these signals as well.
@@ -183,13 +183,13 @@ void take_fault_signals() {
 #endif
 }
 
-void watch_time() {
+void watch_time(double seconds) {
   if (!watch) {
     static thread_local Watch mine;
     watch = &mine;
     handle(SIGVTALRM, on_tick);
   }
-  watch->set_limit(seconds_allowed());
+  watch->set_limit(seconds);
 }
 
 }  // namespace rungs::host

@@ -9,8 +9,11 @@ namespace rungs::host {
 /// For each launch: a bad address in a kernel becomes a CudaError from now on.
 void take_fault_signals();
 
-/// For each launch, in every OS thread that runs blocks: a block that takes more than RUNGS_KERNEL_SECONDS (20 when it
-/// is not set) of the processor's time ends with a CudaError.
-void watch_time();
+/// RUNGS_KERNEL_SECONDS, 20 when it is not set. \throws CudaError when it is no number above 0.
+double seconds_allowed();
+
+/// For each launch, in every OS thread that runs blocks: a block that takes more than so much of the processor's time
+/// ends with a CudaError.
+void watch_time(double seconds);
 
 }  // namespace rungs::host

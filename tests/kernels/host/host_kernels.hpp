@@ -44,6 +44,7 @@ __global__ void reduce(int* out, const int* x);
 __global__ void shuffle_in_half(int* out);
 __global__ void shuffle_without_self();
 __global__ void shuffle_two_kinds();
+__global__ void shuffle_two_types();
 __global__ void shuffle_two_masks();
 __global__ void shuffle_after_return();
 __global__ void count_atomically(int* ints, float* floats, unsigned* unsigneds, double* doubles);

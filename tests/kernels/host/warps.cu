@@ -62,6 +62,13 @@ __global__ void shuffle_two_kinds() {
     __shfl_down_sync(all, 1, 1);
 }
 
+__global__ void shuffle_two_types() {
+  if (threadIdx.x & 1)
+    __shfl_xor_sync(all, 1, 1);
+  else
+    __shfl_xor_sync(all, 1.0, 1);
+}
+
 __global__ void shuffle_two_masks() { __shfl_xor_sync(threadIdx.x ? all : 0x7fffffffu, 1, 1); }
 
 __global__ void shuffle_after_return() {

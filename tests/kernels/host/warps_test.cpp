@@ -127,6 +127,7 @@ TEST_CASE("lanes at two operations or with two masks are told from each other") 
                        CudaError);
   CHECK_THROWS_WITH_AS(launch(shuffle_two_kinds, {1, 32}), Contains("lane 0 at __shfl_down_sync in warps.cu:"),
                        CudaError);
+  CHECK_THROWS_WITH_AS(launch(shuffle_two_types, {1, 32}), Contains("lane 1 is at __shfl_xor_sync in"), CudaError);
   CHECK_THROWS_WITH_AS(launch(shuffle_two_masks, {1, 32}), Contains("with mask 0x7fffffff: lanes named in a mask"),
                        CudaError);
 }
