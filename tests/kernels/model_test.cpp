@@ -200,6 +200,27 @@ TEST_CASE("a replayed step reads its token and position and sequence and cache a
   same(cpu_b, b, got, {4, 5, 6, 7}, 1, 4);  // after memory was given back, which may be another's now
 }
 
+// The second model stands where the first stood, so its steps have the same keys; its weights are elsewhere on the
+// device.
+TEST_CASE("a graph is forgotten where memory was given back") {
+  CpuOps cpu_ops;
+  Stories cpu(cpu_ops);
+  const Config& c = cpu.model->config();
+  const double budget = 2 * cases("logits").at(0)->find("logits")->budget().absolute;
+  Tensor want = cpu_ops.allocate({1, c.vocabulary}), got = cuda_ops().allocate({1, c.vocabulary});
+  KvCache cpu_cache(cpu_ops, c, 1, 40), cache(cuda_ops(), c, 1, 40);
+  const auto expected = steps(*cpu.model, want, cpu_cache, {0, 1, 2, 3}, 0, 0);
+  alignas(Llama) std::byte place[sizeof(Llama)];
+  std::vector<Tensor> blocks;  // take what the first model gives back
+  for (int round = 0; round < 2; ++round) {
+    auto* model = new (place) Llama(cuda_ops(), stories, {.max_rows = 64, .context = 160});
+    const auto given = steps(*model, got, cache, {0, 1, 2, 3}, 0, 0);
+    for (size_t i = 0; i < given.size(); ++i) CHECK(compare(given[i], expected[i], {.absolute = budget}).pass);
+    model->~Llama();
+    for (int i = 0; i < 60; ++i) blocks.push_back(to(cuda_ops(), Tensor({1 + i % 5 * 9000})));  // of NaN
+  }
+}
+
 TEST_CASE("on the device a token costs no memory and brings home itself alone" * doctest::skip(watched)) {
   on_both([](CudaDevice& ops) {
     Stories device(ops);
