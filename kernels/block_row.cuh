@@ -12,8 +12,8 @@ template <int width>
 struct BlockRow {
   static constexpr int kept = 4;  ///< pieces of a thread that stay
   const float* row;               ///< (C)
-  int C;
-  Few<width> piece[kept];
+  int C;                          ///< columns
+  Few<width> piece[kept];         ///< of this thread
 
   /// Reads the row.
   __device__ BlockRow(const float* x_n, int columns) : row(x_n), C(columns) {

@@ -22,7 +22,7 @@ __device__ inline bf16 nearest_bf16(float x) { return {__bfloat16_as_ushort(__fl
 /// A few neighbours of a row, in registers.
 template <int width>
 struct Few {
-  float at[width];
+  float at[width];  ///< in order
 };
 
 /// The elements p[0 .. width) in one load of width · sizeof(W) bytes: 2, 4, 8 or 16. p is aligned to that.
