@@ -139,7 +139,7 @@ TEST_CASE("whatever is UTF-8 survives encoding and decoding") {
     for (const json& c : reference["encode"]) {
       const std::string text = from_hex(c["bytes"]);
       if (!is_utf8(text) || text.find("\u2581") != std::string::npos) continue;
-      if (text.find("<mask>") != std::string::npos) continue;  // that token takes the spaces around it, as its file says
+      if (text.find("<mask>") != std::string::npos) continue;  // it takes the spaces around it
       CAPTURE(text);
       CHECK(tokenizer->decode(tokenizer->encode(text)) == text);
     }
