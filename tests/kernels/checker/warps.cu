@@ -87,18 +87,71 @@ __global__ void two_met(float* p) {
   __shared__ float value;
   const int t = threadIdx.x;
   if (t == 0) value = p[0];
-  __syncwarp();
+  __syncthreads();
   p[t] = value;  // fault: two met
   if (right) {
     __syncwarp();
-  } else if (t == 0 || t == 31) {
-    __syncwarp(0x80000001u);
+  } else if (t >= 30) {
+    __syncwarp(0xc0000000u);
   }
-  if (t == 0) value = 5.0f;  // fault: two met
+  if (t == 30) value = 5.0f;  // fault: two met
 }
 const Plant plant_10("two met", __FILE__, "race", [](bool right) {
   DeviceFloats p(32);
   run_one(right, two_met<true>, two_met<false>, {1, 32}, p);
+});
+
+// All read, meet, and one reads again.
+template <bool right>
+__global__ void read_again(float* p) {
+  __shared__ float value;
+  const int t = threadIdx.x;
+  if (t == 0) value = p[0];
+  __syncthreads();
+  p[t] = value;
+  __syncwarp();
+  if (t == 5) p[32] = value;  // fault: read again
+  if constexpr (right) __syncwarp();
+  if (t == 7) value = 5.0f;  // fault: read again
+}
+const Plant plant_11("read again", __FILE__, "race", [](bool right) {
+  DeviceFloats p(33);
+  run_one(right, read_again<true>, read_again<false>, {1, 32}, p);
+});
+
+// Who writes may read; another may not, though it comes after that read.
+template <bool right>
+__global__ void after_the_writer(float* p) {
+  __shared__ float value;
+  const int t = threadIdx.x;
+  if (t == 3) {
+    value = p[3];  // fault: after the writer
+    p[32] = value;
+  }
+  if constexpr (right) __syncwarp();
+  if (t == 4) p[33] = value;  // fault: after the writer
+}
+const Plant plant_12("after the writer", __FILE__, "race", [](bool right) {
+  DeviceFloats p(34);
+  run_one(right, after_the_writer<true>, after_the_writer<false>, {1, 32}, p);
+});
+
+template <bool right>
+__global__ void after_the_atomic(float* p) {
+  __shared__ int count;
+  const int t = threadIdx.x;
+  if (t == 0) count = 0;
+  __syncthreads();
+  if (t == 3) {
+    atomicAdd(&count, 1);  // fault: after the atomic
+    p[32] = float(count);
+  }
+  if constexpr (right) __syncwarp();
+  if (t == 4) p[33] = float(count);  // fault: after the atomic
+}
+const Plant plant_13("after the atomic", __FILE__, "Only one of the two is atomic", [](bool right) {
+  DeviceFloats p(34);
+  run_one(right, after_the_atomic<true>, after_the_atomic<false>, {1, 32}, p);
 });
 
 template <bool right>
