@@ -25,7 +25,6 @@ struct Request {
 struct OpenRequests {
   std::vector<Request> requests;
   std::array<uint32_t, 32> times{};  ///< each lane has come
-  uint32_t finished = 0;             ///< of `requests`, from the front
 };
 
 /// One instruction and one size.
@@ -34,10 +33,12 @@ struct Instruction {
   bool shared;
   unsigned bytes;
   uint64_t lanes = 0, requests = 0, cost = 0, ideal = 0;
+  bool open = false;  ///< has open requests
   std::array<OpenRequests, 32> warps;
 };
 
-std::unordered_map<uint64_t, Instruction> instructions;  // by site and size
+std::unordered_map<uint64_t, Instruction> instructions;  // by site, size and memory
+std::vector<Instruction*> open_now;                      // those with open requests
 bool counting_now = std::getenv("RUNGS_COUNT") && std::string_view(std::getenv("RUNGS_COUNT")) == "1";
 
 /// How many different values; sorts them.
@@ -97,7 +98,10 @@ const char* name_of(Kind kind) { return kind == Kind::read ? "load" : kind == Ki
 
 bool counting() { return counting_now; }
 void count_accesses(bool yes) { counting_now = yes; }
-void reset_counts() { instructions.clear(); }
+void reset_counts() {
+  instructions.clear();
+  open_now.clear();
+}
 
 void count_access(size_t offset, unsigned bytes, Kind kind, bool shared, uint32_t site) {
   for (; bytes > 16; bytes -= 16, offset += 16)
@@ -105,7 +109,10 @@ void count_access(size_t offset, unsigned bytes, Kind kind, bool shared, uint32_
   // An asynchronous copy is one instruction that loads and stores: the two spaces keep them apart.
   const uint64_t key = uint64_t(site) << 8 | bytes << 1 | unsigned(shared);
   Instruction& instruction =
-      instructions.try_emplace(key, Instruction{kind, shared, bytes, {}, {}, {}, {}, {}}).first->second;
+      instructions.try_emplace(key, Instruction{.kind = kind, .shared = shared, .bytes = bytes, .warps = {}})
+          .first->second;
+  if (!instruction.open) open_now.push_back(&instruction);
+  instruction.open = true;
   const unsigned thread = unsigned(thread_index()), lane = thread % 32;
   OpenRequests& open = instruction.warps[thread / 32];
   const uint32_t time = open.times[lane]++;
@@ -117,13 +124,15 @@ void count_access(size_t offset, unsigned bytes, Kind kind, bool shared, uint32_
 
 void finish_counted_requests() {
   if (!counting_now) return;
-  for (auto& [key, instruction] : instructions) {
-    for (OpenRequests& open : instruction.warps) {
-      for (const Request& request : open.requests) finish(instruction, request);
+  for (Instruction* instruction : open_now) {
+    for (OpenRequests& open : instruction->warps) {
+      for (const Request& request : open.requests) finish(*instruction, request);
       open.requests.clear();
       open.times.fill(0);
     }
+    instruction->open = false;
   }
+  open_now.clear();
 }
 
 std::vector<CountedLine> counted_lines() {
