@@ -9,9 +9,10 @@ using namespace rungs::test;
 TEST_SUITE_BEGIN("kernels");
 
 TEST_CASE("embedding copies rows exactly for tables of every dtype and at every size") {
-  for (const auto& [N, C] : row_sizes)
+  for (const Size size : row_sizes)
     for (const DType dtype : {DType::f32, DType::bf16, DType::f16})
       for (const bool shifted : {false, true}) {
+        const int N = size.N, C = size.C;
         CAPTURE(N);
         CAPTURE(C);
         CAPTURE(shifted);

@@ -49,10 +49,10 @@ void check_layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
 }  // namespace
 
 TEST_CASE("layer_norm equals its formula at every size") {
-  for (const auto& [N, C] : row_sizes)
+  for (const Size size : row_sizes)
     for (const bool shifted : {false, true})
-      check_layer_norm(random_tensor({N, C}, unsigned(C)), random_tensor({C}, 2), random_tensor({C}, 3), 1e-5f,
-                       shifted);
+      check_layer_norm(random_tensor({size.N, size.C}, unsigned(size.C)), random_tensor({size.C}, 2),
+                       random_tensor({size.C}, 3), 1e-5f, shifted);
 }
 
 TEST_CASE("layer_norm of rows far from 0, nearly equal, and equal") {

@@ -79,7 +79,7 @@ void check_fused(const Tensor& x, const Tensor& y, const Tensor& weight, float e
   const std::vector<double> exact = values(sum), none(exact.size(), 0.0);
   const Expected alone = norm_in_double(x, weight, epsilon), after = norm_in_double(sum, weight, epsilon);
   OnDevice w(weight, shifted), more(y, shifted), in(x, shifted), out(x.shape(), shifted);
-  OnDevice parts({N, 2 * C}, shifted, DType::bf16), parts_of_sum({N, 2 * C}, shifted, DType::bf16);
+  OnDevice parts({N, 2 * int64_t(C)}, shifted, DType::bf16), parts_of_sum({N, 2 * int64_t(C)}, shifted, DType::bf16);
   const W* weights = w.template data<W>();
 
   rms_norm_split(parts.data<bf16>(), in.data(), weights, N, C, epsilon, nullptr);
@@ -98,9 +98,10 @@ void check_fused(const Tensor& x, const Tensor& y, const Tensor& weight, float e
 }  // namespace
 
 TEST_CASE("rms_norm equals its formula at every size, alone and fused, for weights of every dtype") {
-  for (const auto& [N, C] : row_sizes)
+  for (const Size size : row_sizes)
     for (const bool shifted : {false, true})
       for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+        const int N = size.N, C = size.C;
         if (dtype != DType::f32 && N * C > 5000) continue;
         CAPTURE(N);
         CAPTURE(C);

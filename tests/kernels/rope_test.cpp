@@ -51,7 +51,8 @@ std::vector<int> some_positions(int N, int context) {
 }  // namespace
 
 TEST_CASE("rope turns each pair by the angle of its row's position") {
-  for (const auto& [N, H, G, D] : head_sizes) {
+  for (const Heads& heads : head_sizes) {
+    const int N = heads.N, H = heads.H, D = heads.D;
     CAPTURE(N);
     CAPTURE(H);
     CAPTURE(D);
@@ -70,8 +71,10 @@ TEST_CASE("rope turns each pair by the angle of its row's position") {
 }
 
 TEST_CASE("keys and values go turned or as they are to their rows of the cache and nowhere else") {
-  for (const auto& [N, H, G, D] : head_sizes)
+  for (const Heads& heads : head_sizes)
     for (const char* form : {"append_01", "rope_02_append", "rope_02_append_qkv"}) {
+      const int N = heads.N, H = heads.H, G = heads.G, D = heads.D;
+      const int64_t of_q = int64_t(H) * D, of_kv = int64_t(G) * D, of_row = of_q + 2 * of_kv;
       CAPTURE(N);
       CAPTURE(H);
       CAPTURE(G);
@@ -80,13 +83,13 @@ TEST_CASE("keys and values go turned or as they are to their rows of the cache a
       const int B = 3, capacity = 50;
       const Tables tables(capacity, D);
       // Each row of q, k and v stands in one row of qkv.
-      const Tensor qkv = random_tensor({N, (H + 2 * G) * D}, 1);
+      const Tensor qkv = random_tensor({N, of_row}, 1);
       Tensor q({N, H, D}), k({N, G, D}), v({N, G, D});
       for (int n = 0; n < N; ++n) {
-        const float* row = qkv.data() + int64_t(n) * (H + 2 * G) * D;
-        std::copy(row, row + H * D, q.data() + int64_t(n) * H * D);
-        std::copy(row + H * D, row + (H + G) * D, k.data() + int64_t(n) * G * D);
-        std::copy(row + (H + G) * D, row + (H + 2 * G) * D, v.data() + int64_t(n) * G * D);
+        const float* row = qkv.data() + n * of_row;
+        std::copy(row, row + of_q, q.data() + n * of_q);
+        std::copy(row + of_q, row + of_q + of_kv, k.data() + n * of_kv);
+        std::copy(row + of_q + of_kv, row + of_row, v.data() + n * of_kv);
       }
       const std::vector<int> position = some_positions(N, capacity);
       std::vector<int> sequence;
@@ -113,7 +116,7 @@ TEST_CASE("keys and values go turned or as they are to their rows of the cache a
         std::vector<double> k_want, k_budget;
         rotate_in_double(q_want, q_budget, q, tables, n, position[size_t(n)]);
         rotate_in_double(k_want, k_budget, k, tables, n, position[size_t(n)]);
-        const std::vector<double> none(size_t(G) * D, 0.0);
+        const std::vector<double> none(size_t(of_kv), 0.0);
         const Tensor k_row = k_got[sequence[size_t(n)]][position[size_t(n)]];
         const Tensor v_row = v_got[sequence[size_t(n)]][position[size_t(n)]];
         CHECK(difference(k_row, turned ? k_want : values(k[n]), turned ? k_budget : none) == "");
@@ -124,8 +127,8 @@ TEST_CASE("keys and values go turned or as they are to their rows of the cache a
         const auto all = values(cache_got);
         return std::count_if(all.begin(), all.end(), [](double x) { return !std::isnan(x); });
       };
-      CHECK(written(k_got) == int64_t(N) * G * D);
-      CHECK(written(v_got) == int64_t(N) * G * D);
+      CHECK(written(k_got) == N * of_kv);
+      CHECK(written(v_got) == N * of_kv);
     }
 }
 

@@ -60,13 +60,14 @@ TEST_CASE("silu_times equals its formula and touches nothing beyond the last ele
 }
 
 TEST_CASE("the fused forms of silu_times equal its formula") {
-  for (const auto& [N, F] : {Size{1, 1}, {3, 31}, {2, 32}, {5, 33}, {1, 1000}, {4, 260}})
+  for (const Size size : {Size{1, 1}, {3, 31}, {2, 32}, {5, 33}, {1, 1000}, {4, 260}})
     for (const bool shifted : {false, true}) {
+      const int N = size.N, F = size.C;
       CAPTURE(N);
       CAPTURE(F);
       CAPTURE(shifted);
       const Tensor gate = gates({N, F}), up = random_tensor({N, F}, 2);
-      Tensor joined({N, 2 * F});
+      Tensor joined({N, 2 * int64_t(F)});
       for (int n = 0; n < N; ++n)
         for (int f = 0; f < F; ++f) joined(n, f) = gate(n, f), joined(n, F + f) = up(n, f);
       const Expected e = silu_in_double(gate, up, gate.count());
@@ -74,7 +75,8 @@ TEST_CASE("the fused forms of silu_times equal its formula") {
       for (size_t i = 0; i < in_parts.size(); ++i) in_parts[i] += 0x1p-17 * std::abs(e.value[i]) + 0x1p-133;
 
       OnDevice gate_up(joined, shifted), g(gate, shifted), x(up, shifted), out({N, F}, shifted);
-      OnDevice parts({N, 2 * F}, shifted, DType::bf16), parts_of_joined({N, 2 * F}, shifted, DType::bf16);
+      OnDevice parts({N, 2 * int64_t(F)}, shifted, DType::bf16),
+          parts_of_joined({N, 2 * int64_t(F)}, shifted, DType::bf16);
       silu_times_joined(out.data(), gate_up.data(), N, F, nullptr);
       CHECK(difference(out.get(), e.value, e.budget) == "");
       silu_times_joined_split(parts_of_joined.data<bf16>(), gate_up.data(), N, F, nullptr);

@@ -66,8 +66,8 @@ Tensor scaled(Tensor x, float scale) {
 }  // namespace
 
 TEST_CASE("softmax equals its formula at every size") {
-  for (const auto& [N, C] : row_sizes)
-    for (const bool shifted : {false, true}) check_softmax(random_tensor({N, C}, unsigned(C)), shifted);
+  for (const Size size : row_sizes)
+    for (const bool shifted : {false, true}) check_softmax(random_tensor({size.N, size.C}, unsigned(size.C)), shifted);
 }
 
 TEST_CASE("softmax of scores far from 0") {
