@@ -27,6 +27,14 @@ __global__ void copy_float4(float* out, const float* x) {
   reinterpret_cast<float4*>(out)[threadIdx.x] = reinterpret_cast<const float4*>(x)[threadIdx.x];
 }
 
+bool copies_float4_at_once() {
+#ifdef __OPTIMIZE__
+  return true;
+#else
+  return false;
+#endif
+}
+
 __global__ void use_stack(float* x, int n) {
   volatile float large[40000];
   for (int i = 0; i < n; i += 100) large[i] = x[0];

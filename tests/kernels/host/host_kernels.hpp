@@ -70,6 +70,8 @@ __global__ void loop_for_ever(volatile float* x, Loop kind);
 __global__ void write_at(float* x);
 __global__ void divide(int* x, int by);
 __global__ void copy_float4(float* out, const float* x);
+bool copies_float4_at_once();  // an optimizing compiler does; only then can a misaligned one be seen without the
+                               // checker
 __global__ void use_stack(float* x, int n);
 __global__ void load_float4(float* out, const float* x);
 __global__ void launch_inside(float* x);
