@@ -122,6 +122,9 @@ function(add_lesson name)
     set_target_properties(${name}_${which} PROPERTIES EXCLUDE_FROM_ALL ON COMPILE_WARNING_AS_ERROR OFF)
     target_compile_options(${name}_${which} PRIVATE -Wno-unused -Wno-unused-parameter)
   endforeach()
+  if(kernels)  # else the tables of lines take the file that is included for the one that includes it
+    target_compile_options(${name}_elsewhere PRIVATE -gno-as-loc-support)
+  endif()
   target_compile_options(${name}_mistakes PRIVATE -w)  # wrong code may well warn
   target_compile_options(${name}_starter PRIVATE -w)
   if(kernels)

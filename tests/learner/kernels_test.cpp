@@ -48,7 +48,7 @@ TEST_CASE("a missing barrier: the verdict names the two lines that race and the 
   learner.writes(matmul, code);
   CHECK(learner.types("check 17") == 1);
   const std::string said = on_one_line(learner.text);
-  CHECK(said == Contains("kernel tiled_kernel, block ("));
+  CHECK(said == Contains("tiled_kernel, block ("));
   CHECK(said == Contains("race: this thread"));
   CHECK(said == Contains(line_with(code, sums).c_str()));
   CHECK(said == Contains(line_with(code, "a_tile[y][x] = ").c_str()));
