@@ -13,6 +13,7 @@
 namespace rungs::bench {
 
 void measure_copies(Bench& bench) {
+  if (!on_gpu && !bench.wants("copy")) return;
   const size_t bytes = bench.options().tiny ? 4096 : on_gpu ? size_t(1) << 30 : size_t(64) << 20;
   Rotated<float> to(bytes / 4, 1), from(bytes / 4, 1);
   from.fill(1);
