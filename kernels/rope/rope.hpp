@@ -14,7 +14,7 @@ struct RotaryTables {
 struct CacheRows {
   float *k, *v;                    ///< device pointers
   const int *sequence, *position;  ///< (N), on the device: in [0, B) and [0, capacity)
-  int capacity;
+  int capacity;                    ///< positions of a sequence
 };
 
 /// Turns each pair (x[i], x[i + D/2]) of each head by the angle of its row's position, in place. x: (N, H, D), D even;
