@@ -22,6 +22,42 @@ __device__ inline float warp_sum_of_4(const float (&x)[4]) {
   return sum;
 }
 
+/// A chunk of each of four rows of weights.
+template <class W>
+struct FourChunks {
+  Few<chunk<W>> of[gemv_rows_per_warp];
+};
+
+/// The chunks from column c on.
+template <bool aligned, class W>
+__device__ inline FourChunks<W> four_chunks(const W* const (&row)[gemv_rows_per_warp], int c, int C) {
+  FourChunks<W> w;
+  for (int i = 0; i < gemv_rows_per_warp; ++i) w.of[i] = weights_at<aligned>(row[i], c, C);
+  return w;
+}
+
+/// Adds what the columns from c on give: to sum[n][i] their products with row n of x and chunk i, and to squares[n] the
+/// squares of x where a norm wants them.
+template <bool aligned, class Job, int rows>
+__device__ inline void add_chunk(float (&sum)[rows][gemv_rows_per_warp], float (&squares)[rows],
+                                 const FourChunks<typename Job::W>& w, const Job& job, const float* x, int N, int C,
+                                 int c) {
+  constexpr int width = chunk<typename Job::W>;
+  Few<width> norm;
+  if constexpr (Job::normed) norm = weights_at<aligned>(job.norm, c, C);
+  for (int n = 0; n < rows; ++n) {
+    if (rows > 1 && n >= N) break;
+    Few<width> in = inputs_at<aligned, width>(x + size_t(n) * C, c, C);
+    if constexpr (Job::normed)
+      for (int e = 0; e < width; ++e) {
+        squares[n] += in.at[e] * in.at[e];
+        in.at[e] *= norm.at[e];
+      }
+    for (int i = 0; i < gemv_rows_per_warp; ++i)
+      for (int e = 0; e < width; ++e) sum[n][i] += in.at[e] * w.of[i].at[e];
+  }
+}
+
 /// A warp takes four rows of weights at once: four loads of 16 bytes are on their way before the first is used, and
 /// each number of x that was read serves four rows. Where there are few rows of weights, `share` warps take four rows
 /// together, each a part of the columns, and add their sums in shared memory. Every weight is read once for all `rows`
@@ -48,23 +84,15 @@ __global__ void __launch_bounds__(gemv_warps * 32, rows == 8 ? 1 : 2)
     const W* row[R];
     for (int i = 0; i < R; ++i) row[i] = job.row(k + i, C);
     float sum[rows][R] = {}, squares[rows] = {};
-#pragma unroll(rows == 1 ? 2 : 1)
-    for (int c = (warp % share * 32 + lane) * chunk<W>; c < C; c += share * 32 * chunk<W>) {
-      Few<chunk<W>> w[R], norm;
-      for (int i = 0; i < R; ++i) w[i] = weights_at<aligned>(row[i], c, C);
-      if constexpr (Job::normed) norm = weights_at<aligned>(job.norm, c, C);
-      for (int n = 0; n < rows; ++n) {
-        if (rows > 1 && n >= N) break;
-        Few<chunk<W>> in = inputs_at<aligned, chunk<W>>(x + size_t(n) * C, c, C);
-        if constexpr (Job::normed)
-          for (int e = 0; e < chunk<W>; ++e) {
-            squares[n] += in.at[e] * in.at[e];
-            in.at[e] *= norm.at[e];
-          }
-        for (int i = 0; i < R; ++i)
-          for (int e = 0; e < chunk<W>; ++e) sum[n][i] += in.at[e] * w[i].at[e];
+    const int step = share * 32 * chunk<W>;
+    int c = (warp % share * 32 + lane) * chunk<W>;
+    if constexpr (rows == 1 && aligned)  // then there are registers for eight loads on their way
+      for (; c + step < C; c += 2 * step) {
+        const FourChunks<W> w = four_chunks<aligned>(row, c, C), next = four_chunks<aligned>(row, c + step, C);
+        add_chunk<aligned>(sum, squares, w, job, x, N, C, c);
+        add_chunk<aligned>(sum, squares, next, job, x, N, C, c + step);
       }
-    }
+    for (; c < C; c += step) add_chunk<aligned>(sum, squares, four_chunks<aligned>(row, c, C), job, x, N, C, c);
     for (int n = 0; n < rows; ++n) {
       if (rows > 1 && n >= N) break;
       const float total = warp_sum_of_4(sum[n]);

@@ -76,7 +76,9 @@ __global__ void __launch_bounds__(threads, 2)
   __syncthreads();
   for (int k0 = 0, buffer = 0; k0 < K; k0 += depth, buffer ^= 1) {
     const Few<4> next_a = load_a(k0 + depth), next_b = load_b(k0 + depth);  // zeros after the last step
-    for (int k = 0; k < depth; ++k) {
+#pragma unroll
+    for (int k = 0; k < depth;
+         ++k) {  // so that the reads of the next step are on their way during the products of this
       const Few<8> column = load_8(&a_tile[buffer][k][my_m], &a_tile[buffer][k][my_m + 16]);
       const Few<8> row = load_8(&b_tile[buffer][k][my_n], &b_tile[buffer][k][my_n + 32]);
       for (int i = 0; i < 8; ++i)
