@@ -16,18 +16,31 @@ struct Max {
   __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
 };
 
-/// `value` of all 32 lanes of a warp combined, in each of them.
-template <class Combine>
-__device__ float warp_reduce(float value, Combine combine) {
-  // >>> five times, combine with the lane that is 16, 8, 4, 2, then 1 away, by __shfl_xor_sync
-  for (int distance = 16; distance > 0; distance /= 2)
-    value = combine(value, __shfl_xor_sync(all_lanes, value, distance));
-  // <<<
-  return value;
-}
-
 /// `value` of all threads of a block combined, in each of them. `neutral` changes nothing: 0 for a sum, -∞ for a
 /// maximum.  partial: in shared memory, a place for each warp
+template <class Combine>
+__device__ float block_reduce(float value, float neutral, Combine combine, float* partial);
+
+/// `value` of all 32 lanes of a warp combined, in each of them.
+template <class Combine>
+__device__ float warp_reduce(float value, Combine combine);
+
+/// out: (N); x: (N, C). Block n sums row n.
+__global__ void row_sum_kernel(float* out, const float* x, int C) {
+  __shared__ float partial[most_warps];
+  const float* x_n = x + size_t(blockIdx.x) * C;  // x[n, :]
+  float sum = 0;
+  // >>> sum = every blockDim.x-th element from this thread's on, then over the block; thread 0 writes out[n]
+  for (int c = threadIdx.x; c < C; c += blockDim.x) sum += x_n[c];
+  sum = block_reduce(sum, 0, Sum(), partial);
+  if (threadIdx.x == 0) out[blockIdx.x] = sum;
+  // <<<
+}
+
+void row_sum(float* out, const float* x, int N, int C, cudaStream_t stream) {
+  launch(row_sum_kernel, {N, threads, 0, stream}, out, x, C);
+}
+
 template <class Combine>
 __device__ float block_reduce(float value, float neutral, Combine combine, float* partial) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
@@ -47,20 +60,13 @@ __device__ float block_reduce(float value, float neutral, Combine combine, float
   return value;
 }
 
-/// out: (N); x: (N, C). Block n sums row n.
-__global__ void row_sum_kernel(float* out, const float* x, int C) {
-  __shared__ float partial[most_warps];
-  const float* x_n = x + size_t(blockIdx.x) * C;  // x[n, :]
-  float sum = 0;
-  // >>> sum = every blockDim.x-th element from this thread's on, then over the block; thread 0 writes out[n]
-  for (int c = threadIdx.x; c < C; c += blockDim.x) sum += x_n[c];
-  sum = block_reduce(sum, 0, Sum(), partial);
-  if (threadIdx.x == 0) out[blockIdx.x] = sum;
+template <class Combine>
+__device__ float warp_reduce(float value, Combine combine) {
+  // >>> five times, combine with the lane that is 16, 8, 4, 2, then 1 away, by __shfl_xor_sync
+  for (int distance = 16; distance > 0; distance /= 2)
+    value = combine(value, __shfl_xor_sync(all_lanes, value, distance));
   // <<<
-}
-
-void row_sum(float* out, const float* x, int N, int C, cudaStream_t stream) {
-  launch(row_sum_kernel, {N, threads, 0, stream}, out, x, C);
+  return value;
 }
 
 /// out, x: (N, C). Block n makes row n.
