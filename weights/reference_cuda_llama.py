@@ -36,9 +36,9 @@ def cuda_llama(c):
     five, = c.tokens("five_tokens", "wide", 5)
     add("five_tokens", "wide", [(0, 0, five)], "small enough to be read; a head is wider than C/H, epsilon is large")
     for name, says in (("mha", "as many key/value heads as query heads"), ("gqa", "two query heads a key/value head; the output is the token embedding"),
-                       ("mqa", "all query heads read one head"), ("llama3", "llama3 scaling; an output weight of its own")):
-        tokens, = c.tokens(f"whole_{name}", name, 0)
-        add(f"whole_context_{name}", name, [(0, 0, tokens)], f"{says}; up to the last position", free=0)
+                       ("mqa", "all query heads read one head")):
+        tokens, = c.tokens(f"long_{name}", name, 9)
+        add(f"long_{name}", name, [(0, 0, tokens)], f"{says}; more rows than one product takes at once", free=0)
     a, b, d = c.tokens("batch", "gqa", 5, 2, 9)
     add("batch", "gqa", [(0, 0, a), (1, 0, b), (2, 0, d)], "three prompts of different lengths: each as if it were alone")
     prompts = c.tokens("interleaved", "mqa", 6, 3, 7)
