@@ -6,10 +6,11 @@
 
 #include "bandwidth.hpp"
 #include "folder.hpp"
+#include "measure/plot.hpp"
 #include "model/model.hpp"
+#include "model/named_shapes.hpp"
 #include "model/random_llama.hpp"
 #include "ops/cpu_ops.hpp"
-#include "plot.hpp"
 #include "report.hpp"
 
 using namespace rungs;
@@ -22,7 +23,7 @@ constexpr int rounds = 25;
 }  // namespace
 
 int main() try {
-  Config config = *named_llama_shape("stories15M");
+  Config config = *named_shape("stories15M");
   config.context = context;
   const Folder folder;
   save_random_llama(folder.path, config, DType::f32, 1);

@@ -6,6 +6,7 @@
 
 #include "folder.hpp"
 #include "model/model.hpp"
+#include "model/named_shapes.hpp"
 #include "model/random_llama.hpp"
 #include "ops/cpu_ops.hpp"
 #include "ops/matrix.hpp"
@@ -34,7 +35,7 @@ double seconds_of(const std::function<void()>& work) {
 }  // namespace
 
 int main() try {
-  Config c = *named_llama_shape("stories110M");
+  Config c = *named_shape("stories110M");
   c.layers = 4;  // of 12: each costs the same
   const Folder folder;
   save_random_llama(folder.path, c, DType::f32, 1);

@@ -7,6 +7,7 @@
 #include "measure/measure.hpp"
 #include "model/llama.hpp"
 #include "model/llama_layout.hpp"
+#include "model/named_shapes.hpp"
 #include "model/random_llama.hpp"
 #include "ops/cuda_ops.hpp"
 
@@ -77,10 +78,10 @@ Weights weigh(const Config& c, DType dtype) {
 Config config_of(const Shape& shape) {
   Config c;
   if (shape.name == "tiny") {
-    c = *named_llama_shape("stories15M");
+    c = *named_shape("stories15M");
     c.width = 64, c.heads = 4, c.kv_heads = 2, c.head_width = 16, c.inner_width = 96, c.layers = 2, c.vocabulary = 301;
   } else {
-    c = *named_llama_shape(shape.name);
+    c = *named_shape(shape.name);
   }
   c.context = shape.context;
   return c;

@@ -8,31 +8,6 @@
 
 namespace rungs {
 
-std::optional<Config> named_llama_shape(std::string_view name) {
-  Config c;
-  c.model_type = "llama";
-  c.rotary = c.rms_norm = c.gated = c.tied = true;
-  c.epsilon = 1e-5f, c.bos = 1, c.eos = {2};
-  if (name == "stories15M") {
-    c.context = 256, c.width = 288, c.heads = c.kv_heads = 6, c.inner_width = 768, c.layers = 6, c.vocabulary = 32000;
-  } else if (name == "stories110M") {
-    c.context = 1024, c.width = 768, c.heads = c.kv_heads = 12, c.inner_width = 2048, c.layers = 12;
-    c.vocabulary = 32000;
-  } else if (name == "1b") {
-    c.context = 131072, c.width = 2048, c.heads = 32, c.kv_heads = 8, c.inner_width = 8192, c.layers = 16;
-    c.vocabulary = 128256;
-    c.rope = {500000, RopeConfig::Scaling::llama3, 32, 1, 4, 8192};
-  } else if (name == "8b") {
-    c.context = 8192, c.width = 4096, c.heads = 32, c.kv_heads = 8, c.inner_width = 14336, c.layers = 32;
-    c.vocabulary = 128256, c.tied = false;
-    c.rope.theta = 500000;
-  } else {
-    return std::nullopt;
-  }
-  c.head_width = c.width / c.heads;
-  return c;
-}
-
 /// The n-th number of a stream: Steele, Lea, Flood 2014, "Fast Splittable Pseudorandom Number Generators" (SplitMix64).
 static uint64_t random_bits(uint64_t stream, uint64_t n) {
   uint64_t z = stream + (n + 1) * 0x9e3779b97f4a7c15u;

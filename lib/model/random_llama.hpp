@@ -2,16 +2,10 @@
 #pragma once
 
 #include <functional>
-#include <optional>
-#include <string_view>
 
 #include "model/config.hpp"
 
 namespace rungs {
-
-/// The shapes that have a name: llama2.c's "stories15M" and "stories110M", "1b", that of Llama 3.2 1B, and
-/// "8b", that of Llama 3 8B.
-std::optional<Config> named_llama_shape(std::string_view name);
 
 /// Writes config.json, model.safetensors and a vocabulary.json of made-up words into an existing directory. The weights
 /// are uniform, the same for the same seed on every platform, and scaled so that activations stay near one. `dtype`:

@@ -159,8 +159,10 @@ TEST_CASE("files that are none are refused with one sentence") {
   check_fails("inspect " + models + "llama_mha --context 25", 2,
               "context: wanted from 1 to 24, which the model knows, found 25");
   check_fails("inspect " + models + "llama_mha --batch 0", 2, "batch: wanted from 1 to 1048576, found 0");
-  check_fails("random-model " + path + " --shape 7b", 2,
-              "shape: wanted stories15M, stories110M, 1b or 8b, found \"7b\"");
+  check_fails(
+      "random-model " + path + " --shape 7b", 2,
+      "shape: wanted Llama-2-7B, Llama-2-13B, Llama-2-70B, Llama-3-8B, Llama-3-70B, Llama-3.2-1B, Llama-3.2-3B, "
+      "TinyLlama, stories15M, stories110M, found \"7b\"");
   check_fails("random-model " + path + " --dtype f16", 2, "dtype: wanted f32 or bf16, found \"f16\"");
 }
 

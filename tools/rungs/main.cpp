@@ -225,7 +225,8 @@ void add_measuring(CommandLine& line) {
   CLI::App* random = add_command(line, line.app, "Measure", "random-model", "make a LLaMA of random weights",
                                  [&r] { return make_random_model(r); });
   random->add_option("DIR", r.directory, "where config.json, model.safetensors and vocabulary.json go")->required();
-  random->add_option("--shape", r.shape, "stories15M, stories110M, 1b or 8b")->capture_default_str();
+  random->add_option("--shape", r.shape, "stories15M, stories110M, Llama-3.2-1B, Llama-3-8B, ...")
+      ->capture_default_str();
   random->add_option("--dtype", r.dtype, "of the weights: bf16 or f32")->capture_default_str();
   random->add_option("--context", r.context, "positions that the model knows; 0: as the shape has it")
       ->capture_default_str();

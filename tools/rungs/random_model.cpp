@@ -3,15 +3,16 @@
 
 #include "commands.hpp"
 #include "model/llama_layout.hpp"
+#include "model/named_shapes.hpp"
 #include "model/random_llama.hpp"
 #include "text/progress.hpp"
 
 namespace rungs {
 
 int make_random_model(const RandomModelCommand& command) {
-  std::optional<Config> config = named_llama_shape(command.shape);
+  std::optional<Config> config = named_shape(command.shape);
   if (!config)
-    throw UsageError(fmt::format("shape: wanted stories15M, stories110M, 1b or 8b, found \"{}\"", command.shape));
+    throw UsageError(fmt::format("shape: wanted {}, found \"{}\"", fmt::join(shape_names(), ", "), command.shape));
   if (command.dtype != "f32" && command.dtype != "bf16")
     throw UsageError(fmt::format("dtype: wanted f32 or bf16, found \"{}\"", command.dtype));
   if (command.context < 0) throw UsageError(fmt::format("context: wanted at least 1, found {}", command.context));
