@@ -7,7 +7,7 @@
 #include "commands.hpp"
 #include "engine.hpp"
 #include "measure/measure.hpp"
-#include "plot.hpp"
+#include "measure/plot.hpp"
 #include "tensor/file.hpp"
 #include "text/progress.hpp"
 

@@ -1,4 +1,4 @@
-#include "plot.hpp"
+#include "measure/plot.hpp"
 
 #include <fmt/format.h>
 
