@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "bandwidth.hpp"
 #include "folder.hpp"
+#include "measure/bandwidth.hpp"
 #include "model/convert.hpp"
 #include "model/llama.hpp"
 #include "model/named_shapes.hpp"

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "bandwidth.hpp"
 #include "folder.hpp"
+#include "measure/bandwidth.hpp"
 #include "measure/plot.hpp"
 #include "model/model.hpp"
 #include "model/named_shapes.hpp"

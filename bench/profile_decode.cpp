@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "measure/allocations.hpp"
+#include "measure/timing_ops.hpp"
 #include "ops/cpu_ops.hpp"
 #include "report.hpp"
 #include "text/generate.hpp"
-#include "timing_ops.hpp"
 
 using namespace rungs;
 

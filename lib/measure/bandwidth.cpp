@@ -1,30 +1,29 @@
-/// What memory gives right now: the yardstick of everything that is bound by reading.
-#pragma once
+#include "measure/bandwidth.hpp"
 
 #include <omp.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
 #include "measure/measure.hpp"
-#include "tensor/error.hpp"
 
 namespace rungs {
 
+namespace {
+
 /// Four words at a time, in whatever vectors the processor has.
 using Words [[gnu::vector_size(32)]] = uint64_t;
-inline Words words(const uint64_t* from) {
+
+Words words(const uint64_t* from) {
   Words out;
   std::memcpy(&out, from, sizeof out);
   return out;
 }
 
-/// Bytes per second at which `threads` together read memory that is in no cache: the best of three passes over 256 MiB.
-/// Each reads four streams at a time, in vectors: one stream, or a word at a time, keeps too few reads under way.
-inline double bandwidth(int threads) {
+}  // namespace
+
+double bandwidth(int threads) {
   static const std::vector<uint64_t> memory(size_t(32) << 20, 1);
   double best = 0;
   for (int pass = 0; pass < 3; ++pass) {
@@ -47,8 +46,5 @@ inline double bandwidth(int threads) {
   }
   return best;
 }
-
-/// Two measurements of the same memory are close enough for what stands between them to count.
-inline bool agree(double before, double after) { return std::abs(before - after) < 0.05 * std::max(before, after); }
 
 }  // namespace rungs

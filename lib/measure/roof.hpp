@@ -1,0 +1,22 @@
+/// The roof of this machine, measured.
+#pragma once
+
+#include "systems/roofline.hpp"
+
+namespace rungs {
+
+/// Floating-point operations a second at which `threads` together multiply and add f32 in registers, with the widest
+/// vectors that the processor has.
+double multiply_add_rate(int threads);
+
+/// A measured roof, and how far it can be trusted.
+struct MeasuredRoof {
+  Roof roof;
+  double spread = 0;  ///< of the better half of the rounds, of either number, relative to the best
+  bool noisy() const { return spread > 0.1; }
+};
+
+/// Measures bandwidth() and multiply_add_rate() turn by turn for a few seconds; the best of each is the roof.
+MeasuredRoof measure_roof(int threads);
+
+}  // namespace rungs
