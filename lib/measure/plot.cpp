@@ -27,19 +27,60 @@ bool run_gnuplot(const std::string& script) {
   return pclose(pipe) == 0 && written;
 }
 
+/// A column of the picture: a number, or a label.
+std::string double_quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  return out + "\"";
+}
+
+/// "[first:last]" of one axis that shows these numbers, and on a logarithmic one room for `beyond` times the last.
+std::string range(const std::vector<double>& numbers, bool log, double beyond) {
+  if (numbers.empty()) return log ? "[1:10]" : "[0:1]";
+  const auto [least, largest] = std::minmax_element(numbers.begin(), numbers.end());
+  return log ? fmt::format("[{}:{}]", *least / 1.3, *largest * beyond) : fmt::format("[0:{}]", *largest * 1.04);
+}
+
 /// The axes of a panel and the data of its curves.
 std::string axes(const Panel& panel, size_t number) {
   std::string script;
-  double largest = 0;
+  std::vector<double> x, y;
+  bool labelled = false;
   for (size_t i = 0; i < panel.curves.size(); ++i) {
     const Curve& curve = panel.curves[i];
+    labelled = labelled || !curve.labels.empty();
     script += fmt::format("$curve_{}_{} << END\n", number, i);
-    for (size_t n = 0; n < curve.x.size(); ++n) script += fmt::format("{} {}\n", curve.x[n], curve.y[n]);
+    for (size_t n = 0; n < curve.x.size(); ++n)
+      if ((!panel.log_x || curve.x[n] > 0) && (!panel.log_y || curve.y[n] > 0)) {
+        const std::string label = curve.labels.empty() ? "" : " " + double_quoted(curve.labels[n]);
+        script += fmt::format("{} {}{}\n", curve.x[n], curve.y[n], label);
+        x.push_back(curve.x[n]), y.push_back(curve.y[n]);
+      }
     script += "END\n";
-    for (const double x : curve.x) largest = std::max(largest, x);
   }
-  return script + fmt::format("set title {}\nset xlabel {}\nset ylabel {}\nset xrange [0:{}]\nset yrange [0:*]\n",
-                              quoted(panel.title), quoted(panel.x_label), quoted(panel.y_label), largest * 1.04);
+  script += "unset logscale\n";
+  if (panel.log_x) script += "set logscale x\n";
+  if (panel.log_y) script += "set logscale y\n";
+  return script + fmt::format("set title {}\nset xlabel {}\nset ylabel {}\nset xrange {}\nset yrange {}\n",
+                              quoted(panel.title), quoted(panel.x_label), quoted(panel.y_label),
+                              range(x, panel.log_x, labelled ? 5 : 1.3),   // a label stands right of its point
+                              panel.log_y ? range(y, true, 3) : "[0:*]");  // the key stands above
+}
+
+/// "plot ..." of a panel's curves, and of their labels. `look`: how the points and lines of a curve look.
+template <class Look>
+std::string plot(const Panel& panel, size_t number, const std::string& labels, const Look& look) {
+  constexpr const char* with[] = {"linespoints", "points", "lines"};
+  std::string script;
+  for (size_t i = 0; i < panel.curves.size(); ++i) {
+    const Curve& curve = panel.curves[i];
+    const std::string title = curve.name.empty() ? "notitle" : "title " + quoted(curve.name);
+    script += fmt::format("{}$curve_{}_{} using 1:2 with {} {} {}", i ? ", " : "plot ", number, i,
+                          with[size_t(curve.style)], look(curve), title);
+    if (!curve.labels.empty())
+      script += fmt::format(", $curve_{}_{} using 1:2:3 with labels {} noenhanced notitle", number, i, labels);
+  }
+  return script + "\n";
 }
 
 }  // namespace
@@ -58,13 +99,12 @@ void draw_picture(const std::filesystem::path& path, const std::string& title, c
   script += "set grid ytics lc rgb '#dddddd' lt 1\nset key top left Left reverse noenhanced\n";
   script += fmt::format("set multiplot layout 1,{} title {} noenhanced font ',{}'\n", panels.size(), quoted(title),
                         png ? 26 : 17);
-  for (size_t p = 0; p < panels.size(); ++p) {
-    script += axes(panels[p], p) + "plot ";
-    for (size_t i = 0; i < panels[p].curves.size(); ++i)
-      script += fmt::format("{}$curve_{}_{} with linespoints lw 2 pt 7 ps {} lc rgb '{}' title {}", i ? ", " : "", p, i,
-                            png ? 1.4 : 0.6, panels[p].curves[i].colour, quoted(panels[p].curves[i].name));
-    script += "\n";
-  }
+  const auto look = [png](const Curve& curve) {
+    const std::string point = fmt::format(" pt 7 ps {}", png ? 1.4 : 0.6);
+    return fmt::format("lw 2{} lc rgb '{}'", curve.style == Curve::Style::line ? "" : point, curve.colour);
+  };
+  const std::string labels = fmt::format("left offset 0.7,-0.5 font ',{}' tc rgb '#333333'", png ? 16 : 11);
+  for (size_t p = 0; p < panels.size(); ++p) script += axes(panels[p], p) + plot(panels[p], p, labels, look);
   script += "unset multiplot\nunset output\n";
   std::error_code error;
   if (run_gnuplot(script)) std::filesystem::rename(part, path, error);
@@ -76,15 +116,11 @@ void draw_picture(const std::filesystem::path& path, const std::string& title, c
 void draw_in_terminal(const std::vector<Panel>& panels) {
   std::string script =
       "set terminal dumb noenhanced size 79,22\nset tics nomirror\nset border 3\nset key top left Left\n";
-  for (size_t p = 0; p < panels.size(); ++p) {
-    script += axes(panels[p], p) + "plot ";
-    for (size_t i = 0; i < panels[p].curves.size(); ++i) {
-      const char letter = panels[p].curves[i].name[0];  // stands at each point
-      script += fmt::format("{}$curve_{}_{} with linespoints pt '{}' title {}", i ? ", " : "", p, i, letter,
-                            quoted(panels[p].curves[i].name));
-    }
-    script += "\n";
-  }
+  const auto look = [](const Curve& curve) {
+    if (curve.style == Curve::Style::line) return std::string();
+    return fmt::format("pt '{}'", curve.name.empty() ? '*' : curve.name[0]);
+  };
+  for (size_t p = 0; p < panels.size(); ++p) script += axes(panels[p], p) + plot(panels[p], p, "left offset 1,0", look);
   run_gnuplot(script);
 }
 

@@ -7,15 +7,22 @@
 
 namespace rungs {
 
+/// Its points, joined by lines or not.
 struct Curve {
-  std::string name;
+  enum class Style { points_and_line, points, line };
+
+  std::string name;    ///< in the key; "": not there. In the terminal its first letter stands at each point
   std::string colour;  ///< "#rrggbb"
   std::vector<double> x, y;
+  Style style = Style::points_and_line;
+  std::vector<std::string> labels = {};  ///< beside the points, one each; or none
 };
 
+/// One pair of axes. A logarithmic one shows numbers above 0 alone; the others begin at 0.
 struct Panel {
   std::string title, x_label, y_label;
   std::vector<Curve> curves;
+  bool log_x = false, log_y = false;
 };
 
 bool has_gnuplot();
