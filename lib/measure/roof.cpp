@@ -34,6 +34,8 @@ static double multiply_and_add(int64_t times, float* out) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include <omp.h>
+
 #include <algorithm>
 
 #include "measure/bandwidth.hpp"
@@ -59,7 +61,8 @@ double multiply_add_rate(int threads) {
   return best;
 }
 
-MeasuredRoof measure_roof(int threads) {
+MeasuredRoof measure_roof() {
+  const int threads = omp_get_max_threads();
   constexpr int rounds = 8;
   std::vector<double> flops, bytes;
   for (int round = 0; round < rounds; ++round) {

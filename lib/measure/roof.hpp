@@ -16,7 +16,8 @@ struct MeasuredRoof {
   bool noisy() const { return spread > 0.1; }
 };
 
-/// Measures bandwidth() and multiply_add_rate() turn by turn for a few seconds; the best of each is the roof.
-MeasuredRoof measure_roof(int threads);
+/// Measures bandwidth() and multiply_add_rate() turn by turn for a few seconds, on as many threads as the library uses;
+/// the best of each is the roof.
+MeasuredRoof measure_roof();
 
 }  // namespace rungs

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <string_view>
 
 #include "measure/measure.hpp"
@@ -41,6 +42,7 @@ class TimingOps final : public Ops {
 
   explicit TimingOps(Ops& inner) : inner_(inner) {}
   Sums sums{};
+  std::map<std::pair<int64_t, int64_t>, double> products{};  ///< seconds in linear, by the weight's shape (K, C)
 
   Tensor allocate(const Shape& shape, DType dtype) override { return inner_.allocate(shape, dtype); }
   void upload(Tensor& device, const void* host) override {
@@ -56,7 +58,9 @@ class TimingOps final : public Ops {
     timed(gather_, [&] { inner_.gather(out, table, index); });
   }
   void linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) override {
+    const double before = sums[linear_].seconds;
     timed(linear_, [&] { inner_.linear(out, x, weight, bias); });
+    products[{weight.dim(0), weight.dim(1)}] += sums[linear_].seconds - before;
   }
   void layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) override {
     timed(layer_norm_, [&] { inner_.layer_norm(out, x, weight, bias, epsilon); });

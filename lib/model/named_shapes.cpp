@@ -47,6 +47,7 @@ std::optional<Config> named_shape(std::string_view name) {
   if (s == std::end(shapes)) return std::nullopt;
   Config c;
   c.model_type = "llama";
+  c.directory = s->name;  // for messages
   c.rotary = c.rms_norm = c.gated = true;
   c.epsilon = 1e-5f, c.bos = 1, c.eos = {2};
   c.layers = s->layers, c.heads = s->heads, c.kv_heads = s->kv_heads, c.width = s->width;

@@ -1,7 +1,9 @@
 /// Floating-point operations and bytes of attention, and their ratio: arithmetic intensity.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "systems/memory.hpp"
 
@@ -21,15 +23,27 @@ enum class Caches {
   shared  ///< all requests read one, which holds only where they share a prefix
 };
 
-/// One head of width d over N tokens, step by step: S = Q·Kᵀ goes to memory, P = softmax(S) to memory, O = P·V.
-/// FLOPs: 2N²d for S, 5N² for P (maximum, difference, exponential, sum, quotient), 2N²d for O. Elements moved: Q, K, V
-/// read and O written, 4Nd; S and P each written and read once, 4N². The course counts 5Nd + 3N². No score is left out
-/// for the causal mask, which would halve the FLOPs and the N² of both.
+/// One of the three steps of attention whose results go to memory.
+struct AttentionStep {
+  std::string_view name;
+  double flops;
+  double read, written;  ///< elements
+};
+
+/// S = Q·Kᵀ, P = softmax(S), O = P·V of one head of width d, each query over `keys` keys, for `batch` requests of which
+/// `caches` have keys and values of their own. A product of m by k by n takes 2mkn FLOPs; softmax five a score:
+/// maximum, difference, exponential, sum, quotient. No score is left out for the causal mask, which would halve the
+/// FLOPs and the scores moved.
+std::array<AttentionStep, 3> attention_steps(double queries, double keys, double head_width, double batch = 1,
+                                             double caches = 1);
+
+/// All steps over N tokens. Elements moved: Q, K, V read and O written, 4Nd; S and P each written and read once, 4N².
+/// The course counts 5Nd + 3N². Its FLOPs are the same, 4N²d + 5N².
 Work prefill_attention(int64_t tokens, int64_t head_width, int64_t element_bytes, Formula formula = Formula::exact);
 
-/// One step of one head: `batch` requests of N tokens, one query each. FLOPs: 4Nd + 5N a request. Elements moved: K and
-/// V, 2Nd (once, where they are shared); q and the output 2d, and s and p each written and read once, 4N, of every
-/// request. The course counts (2N + 1)d, 3N a request, and shares the cache.
+/// All steps of one new token each of `batch` requests of N tokens. Elements moved: K and V, 2Nd, once where they are
+/// shared; of every request q and the output, 2d, and s and p each written and read once, 4N. The course counts
+/// (2N + 1)d and, of every request, 3N. Its FLOPs are the same, 4Nd + 5N a request.
 Work decode_attention(int64_t tokens, int64_t head_width, int64_t batch, int64_t element_bytes, Caches caches,
                       Formula formula = Formula::exact);
 

@@ -53,7 +53,7 @@ std::vector<Operation> operations(const Config& c, const Call& call, const Eleme
                                       + 2 * (past + T) * kv_width * bytes.cache);  // and read
   return {{"q, k, v", product(L, B * T, C, q_width + 2 * kv_width, q_width + 2 * kv_width)},
           {"attention", {L * scores * (4 * D + 5), L * attention_bytes}},
-          {"attention output", product(L, B * T, q_width, C, C)},
+          {"output projection", product(L, B * T, q_width, C, C)},
           {c.gated ? "gate and up" : "up", product(L, B * T, C, (c.gated ? 2 : 1) * F, F)},  // gate · up stays
           {"down", product(L, B * T, F, C, C)},
           {"logits", product(1, B, C, double(c.vocabulary), double(c.vocabulary))}};

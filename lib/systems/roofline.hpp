@@ -45,7 +45,7 @@ struct Call {
   int64_t batch = 1, rows = 1, past = 0;
 };
 
-/// The products and attention of a LLaMA: "q, k, v", "attention", "attention output", "gate and up", "down", "logits".
+/// The products and attention of a LLaMA: "q, k, v", "attention", "output projection", "gate and up", "down", "logits".
 /// A product reads its weights and its input once and writes its output. Attention is fused: only the scores that the
 /// mask leaves are computed, they never go to memory, and each key and value is written once and read once a call.
 /// Norms, rotation and sums, which move as much as an input or two, are left out.

@@ -119,6 +119,47 @@ struct RandomModelCommand {
   uint64_t seed = 0;
 };
 int make_random_model(const RandomModelCommand& command);
+
+/// The model that `rungs calc` is about: numbers as they were written, "" where nothing was.
+struct CalcModel {
+  std::string model = "Llama-3-8B";  ///< a named shape, or a checkpoint
+  std::string layers = {}, heads = {}, kv_heads = {}, width = {}, head_width = {}, inner = {}, vocabulary = {};
+  std::string weight_bytes = {}, cache_bytes = {};  ///< of an element
+};
+
+/// How the answer is printed.
+struct CalcOutput {
+  bool json = false, csv = false;
+  std::string plot = {};  ///< pictures: this name with .png and .svg, and one in the terminal; "": none
+};
+
+struct CalcMemoryCommand {
+  CalcModel model = {};
+  CalcOutput output = {};
+  std::string memory = "80GB";            ///< of one GPU
+  std::vector<std::string> context = {};  ///< tokens of a request
+  std::vector<std::string> gpus = {"1"};  ///< that share a model
+  std::string formula = "both";           ///< "exact", "course"
+};
+int calc_memory(const CalcMemoryCommand& command);
+
+struct CalcIntensityCommand {
+  CalcOutput output = {};
+  std::string head_width = "128", element_bytes = "2";
+  std::string context = "1024";  ///< of the two examples, and of decoding against the batch
+  std::vector<std::string> contexts = {"128", "256", "512", "1k", "2k", "4k", "8k"};
+  std::vector<std::string> batches = {"1", "2", "4", "8", "16", "32", "64"};
+};
+int calc_intensity(const CalcIntensityCommand& command);
+
+struct CalcRooflineCommand {
+  CalcModel model = {};
+  CalcOutput output = {};
+  std::string device = "H100";  ///< a name, or "measured"
+  std::string context = "1024", batch = "1";
+  bool run = false;  ///< measure the operations, too
+};
+int calc_roofline(const CalcRooflineCommand& command);
 ///@}
 
 }  // namespace rungs

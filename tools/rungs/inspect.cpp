@@ -9,29 +9,13 @@
 #include "checkpoint/shards.hpp"
 #include "commands.hpp"
 #include "model/footprint.hpp"
+#include "systems/units.hpp"
 
 namespace rungs {
 
 using nlohmann::ordered_json;
 
 namespace {
-
-/// "4.7 MiB": a power of 1024, three digits.
-std::string in_units(int64_t bytes) {
-  const char* units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-  auto value = double(bytes);
-  size_t unit = 0;
-  for (; value >= 1024 && unit < 4; ++unit) value /= 1024;
-  if (unit == 0) return fmt::format("{} bytes", bytes);
-  return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, units[unit]);
-}
-
-/// "1,234,567"
-std::string with_commas(int64_t number) {
-  std::string text = std::to_string(number);
-  for (size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
-  return text;
-}
 
 const char* scaling_name(RopeConfig::Scaling scaling) {
   constexpr const char* names[] = {"none", "linear", "llama3", "dynamic"};

@@ -39,6 +39,9 @@ struct CommandLine {
   RandomModelCommand random = {};
   InspectCommand inspect = {};
   ConvertCommand convert = {};
+  CalcMemoryCommand calc_memory = {};
+  CalcIntensityCommand calc_intensity = {};
+  CalcRooflineCommand calc_roofline = {};
   std::function<int()> chosen = {};
 };
 
@@ -233,6 +236,82 @@ void add_measuring(CommandLine& line) {
   random->add_option("--seed", r.seed, "of the weights")->capture_default_str();
 }
 
+void add_calc_model(CLI::App* command, CalcModel& model) {
+  command->add_option("--model", model.model, "a published shape, a Hugging Face directory, or a .bin of llama2.c")
+      ->capture_default_str()
+      ->type_name("NAME|PATH");
+  const auto size = [&](const char* name, std::string& value, const char* says) {
+    command->add_option(name, value, says)->type_name("N")->group("In place of the model's own");
+  };
+  size("--layers", model.layers, "layers");
+  size("--heads", model.heads, "query heads");
+  size("--kv-heads", model.kv_heads, "key/value heads");
+  size("--width", model.width, "of an embedding");
+  size("--head-width", model.head_width, "of a head; otherwise the width over the query heads");
+  size("--inner", model.inner, "width within the feed-forward");
+  size("--vocabulary", model.vocabulary, "tokens that there are: 128256, 32k");
+  size("--weight-bytes", model.weight_bytes, "bytes a weight; otherwise 2, or those of the checkpoint");
+  size("--cache-bytes", model.cache_bytes,
+       "bytes a cache element; otherwise 2, or 4, this library's, for a checkpoint");
+}
+
+void add_calc_output(CLI::App* command, CalcOutput& output, bool plots) {
+  CLI::Option* json = command->add_flag("--json", output.json, "for scripts");
+  command->add_flag("--csv", output.csv, "for spreadsheets")->excludes(json);
+  if (plots)
+    command->add_option("--plot", output.plot, "draw NAME.png and NAME.svg, and in the terminal")->type_name("NAME");
+}
+
+void add_calc(CommandLine& line) {
+  CLI::App* calc = line.app.add_subcommand("calc", "what a model needs, and how fast it can go")->group("Measure");
+  calc->require_subcommand(0, 1);
+  calc->final_callback([&line] {
+    if (!line.chosen) throw UsageError("rungs calc needs a command: memory, intensity or roofline");
+  });
+  const auto list = [](CLI::App* command, const char* name, std::vector<std::string>& values, const char* says) {
+    return command->add_option(name, values, says)->delimiter(',')->type_name("N,...");
+  };
+
+  CalcMemoryCommand& m = line.calc_memory;
+  CLI::App* memory = add_command(line, *calc, "Subcommands", "memory", "parameters, KV cache, and the largest batch",
+                                 [&m] { return calc_memory(m); });
+  add_calc_model(memory, m.model);
+  memory->add_option("--memory", m.memory, "of one GPU; GB is 2^30 bytes")->capture_default_str()->type_name("SIZE");
+  list(memory, "--context", m.context, "tokens of a request; otherwise 1024,2048,4096, or all that a checkpoint knows");
+  list(memory, "--tp", m.gpus, "GPUs that share the model")->capture_default_str();
+  memory->add_option("--formula", m.formula, "how parameters are counted")
+      ->check(CLI::IsMember({"course", "exact", "both"}))
+      ->capture_default_str();
+  add_calc_output(memory, m.output, false);
+
+  CalcIntensityCommand& i = line.calc_intensity;
+  CLI::App* intensity = add_command(line, *calc, "Subcommands", "intensity", "FLOPs and bytes of attention",
+                                    [&i] { return calc_intensity(i); });
+  intensity->add_option("--head-width", i.head_width, "of the head")->capture_default_str()->type_name("N");
+  intensity->add_option("--element-bytes", i.element_bytes, "bytes of one element")
+      ->capture_default_str()
+      ->type_name("N");
+  intensity->add_option("--at", i.context, "tokens of the examples, and of decoding")
+      ->capture_default_str()
+      ->type_name("N");
+  list(intensity, "--context", i.contexts, "tokens of the prompts")->capture_default_str();
+  list(intensity, "--batch", i.batches, "requests that decode together")->capture_default_str();
+  add_calc_output(intensity, i.output, true);
+
+  CalcRooflineCommand& r = line.calc_roofline;
+  CLI::App* roofline = add_command(line, *calc, "Subcommands", "roofline",
+                                   "the best that a device could do with a model", [&r] { return calc_roofline(r); });
+  roofline->add_option("--device", r.device, "A100, H100, H200, RTX 4090; or measured: this machine, in a few seconds")
+      ->capture_default_str()
+      ->type_name("NAME");
+  add_calc_model(roofline, r.model);
+  roofline->add_option("--context", r.context, "tokens of the prompt")->capture_default_str()->type_name("N");
+  roofline->add_option("--batch", r.batch, "requests at once")->capture_default_str()->type_name("N");
+  roofline->add_flag("--run", r.run, "measure the model's operations, too: with --device measured and a checkpoint");
+  add_threads(roofline);
+  add_calc_output(roofline, r.output, true);
+}
+
 std::vector<std::string> names_of(CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands([](CLI::App*) { return true; }))
@@ -274,6 +353,7 @@ int run(int argc, char** argv) {
   add_use(line);
   add_files(line);
   add_measuring(line);
+  add_calc(line);
   line.app.footer("`rungs COMMAND --help` shows the options of a command.");
   try {
     check_words(line.app, std::span(argv, size_t(argc)).subspan(1));

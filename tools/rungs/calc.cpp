@@ -1,0 +1,141 @@
+#include "calc.hpp"
+
+#include <cmath>
+
+#include "checkpoint/shards.hpp"
+#include "model/named_shapes.hpp"
+#include "suggest.hpp"
+#include "systems/units.hpp"
+#include "tensor/error.hpp"
+
+namespace rungs {
+
+namespace {
+
+double parse_element_bytes(const std::string& field, const std::string& text) {
+  char* end = nullptr;
+  const double bytes = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != 0 || !(bytes > 0) || bytes > 16)
+    throw UsageError(fmt::format("{}: wanted bytes of one element, such as 2 or 0.5, found \"{}\"", field, text));
+  return bytes;
+}
+
+CalcShape known_shape(const std::string& model) {
+  if (const std::optional<Config> named = named_shape(model)) return {*named, named->directory.string()};
+  if (!std::filesystem::exists(model))
+    throw UsageError(fmt::format("model: \"{}\" is no file or directory, and no shape among {}{}", model,
+                                 fmt::join(shape_names(), ", "), did_you_mean(model, shape_names())));
+  CalcShape shape{load_config(model), model};
+  shape.cache_bytes = 4, shape.cache_note = ", as this library keeps it";
+  shape.weight_bytes = 4;  // a .bin of llama2.c
+  if (!is_llama2c(model)) {
+    const TensorSet tensors = open_shards(model);
+    shape.weight_bytes = double(bytes_of(tensors.get(tensors.names().front()).dtype()));
+  }
+  return shape;
+}
+
+void replace(int64_t& size, const std::string& field, const std::string& text,
+             int64_t (*parse)(const std::string&, const std::string&) = parse_count) {
+  if (text.empty()) return;
+  size = parse(field, text);
+  constexpr int64_t most = int64_t(1) << 40;
+  if (size > most) throw UsageError(fmt::format("{}: wanted at most 2^40, found \"{}\"", field, text));
+}
+
+}  // namespace
+
+CalcShape shape_of(const CalcModel& model) {
+  CalcShape shape = known_shape(model.model);
+  Config& c = shape.config;
+  const Config before = c;
+  replace(c.layers, "layers", model.layers);
+  replace(c.heads, "heads", model.heads);
+  replace(c.kv_heads, "kv-heads", model.kv_heads);
+  replace(c.width, "width", model.width);
+  replace(c.inner_width, "inner", model.inner);
+  replace(c.vocabulary, "vocabulary", model.vocabulary);
+  if (c.heads != before.heads || c.width != before.width) {
+    if (model.head_width.empty() && c.width % c.heads != 0)
+      throw UsageError(fmt::format("heads: a width of {} cannot be dealt out evenly to {} heads", c.width, c.heads));
+    c.head_width = c.width / c.heads;
+  }
+  replace(c.head_width, "head-width", model.head_width);
+  if (c.heads % c.kv_heads != 0)
+    throw UsageError(
+        fmt::format("kv-heads: {} query heads cannot be dealt out evenly to {} key/value heads", c.heads, c.kv_heads));
+  if (!model.weight_bytes.empty()) shape.weight_bytes = parse_element_bytes("weight-bytes", model.weight_bytes);
+  if (!model.cache_bytes.empty())
+    shape.cache_bytes = parse_element_bytes("cache-bytes", model.cache_bytes), shape.cache_note = "";
+  const auto sizes = [](const Config& of) {
+    return std::array{of.layers, of.heads, of.kv_heads, of.width, of.head_width, of.inner_width, of.vocabulary};
+  };
+  if (sizes(c) != sizes(before)) shape.name = "A model of your own";
+  return shape;
+}
+
+std::string description(const Config& c) {
+  return fmt::format("{} layers, {} query heads and {} key/value heads of {}, width {}, inner width {}, vocabulary {}",
+                     c.layers, c.heads, c.kv_heads, c.head_width, c.width, c.inner_width, with_commas(c.vocabulary));
+}
+
+std::vector<int64_t> parse_list(const std::string& field, const std::vector<std::string>& texts,
+                                int64_t (*parse)(const std::string& field, const std::string& text)) {
+  std::vector<int64_t> numbers;
+  for (const std::string& text : texts) numbers.push_back(parse(field, text));
+  return numbers;
+}
+
+int64_t bytes_of(int64_t count, double element_bytes) {
+  const double bytes = double(count) * element_bytes;
+  if (bytes > 0x1p62) throw UsageError("these sizes make more than 2^62 bytes");
+  return element_bytes == std::floor(element_bytes) ? count * int64_t(element_bytes) : int64_t(std::ceil(bytes));
+}
+
+void Table::print(const std::string& title) const {
+  std::vector<size_t> widths;
+  for (size_t column = 0; column < columns.size(); ++column) {
+    widths.push_back(columns[column].size());
+    for (const auto& row : rows) widths.back() = std::max(widths.back(), row[column].size());
+  }
+  if (!title.empty()) fmt::print("{}\n\n", title);
+  const auto line = [&](const std::vector<std::string>& cells) {
+    std::string text;
+    for (size_t column = 0; column < cells.size(); ++column)
+      text += column == 0 ? fmt::format("  {:<{}}", cells[column], widths[column])
+                          : fmt::format("  {:>{}}", cells[column], widths[column]);
+    fmt::print("{}\n", text);
+  };
+  line(columns);
+  for (const auto& row : rows) line(row);
+  fmt::print("\n");
+}
+
+void draw(const CalcOutput& output, const std::string& title, const std::vector<Panel>& panels) {
+  if (output.plot.empty()) return;
+  const bool speaks = !output.json && !output.csv;
+  if (!has_gnuplot()) {
+    fmt::print(stderr, "gnuplot is not installed, so there is no plot: sudo apt-get install gnuplot-nox\n");
+    return;
+  }
+  std::filesystem::path stem = output.plot;
+  if (stem.extension() == ".png" || stem.extension() == ".svg") stem.replace_extension();
+  if (stem.has_parent_path()) std::filesystem::create_directories(stem.parent_path());
+  for (const char* kind : {".png", ".svg"}) draw_picture(stem.string() + kind, title, panels);
+  if (!speaks) return;
+  draw_in_terminal(panels);
+  fmt::print("Drawn: {0}.png and {0}.svg\n", stem.string());
+}
+
+void print_csv(const nlohmann::ordered_json& rows) {
+  const auto line = [](const nlohmann::ordered_json& row, bool heading) {
+    std::string text;
+    for (const auto& [key, value] : row.items())
+      text += (text.empty() ? "" : ",") + (heading ? key : value.is_null() ? "" : value.dump());
+    fmt::print("{}\n", text);
+  };
+  line(rows.at(0), true);
+  for (const auto& row : rows) line(row, false);
+}
+
+}  // namespace rungs
