@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ops/cpu_workspace.hpp"
+
 namespace rungs {
 
 Footprint footprint(const Config& c, int64_t sequences, int64_t context, int64_t rows) {
@@ -18,6 +20,24 @@ Footprint footprint(const Config& c, int64_t sequences, int64_t context, int64_t
   f.scratch = rows * (floats * f32 + ids * i32) + sequences * c.vocabulary * f32;
   f.angles = c.rotary ? context * c.head_width * f32 : 0;
   return f;
+}
+
+int64_t cpu_workspace(const Config& c, int64_t sequences, int64_t context, int64_t rows, DType weights) {
+  const int64_t q_width = c.heads * c.head_width, kv_width = c.kv_heads * c.head_width;
+  const struct {
+    int64_t rows, out, in;
+  } products[] = {
+      {rows, q_width, c.width},       {rows, kv_width, c.width},
+      {rows, c.width, q_width},       {rows, c.inner_width, c.width},
+      {rows, c.width, c.inner_width}, {sequences, c.vocabulary, c.width}};  // the logits are of one row a sequence
+  int64_t widened = 0, packed = 0;
+  for (const auto& product : products) {
+    const LinearWorkspace bytes = linear_workspace(product.rows, product.out, product.in, weights);
+    widened = std::max(widened, bytes.widened);  // one after the other in the same memory
+    packed = std::max(packed, bytes.packed);
+  }
+  const int64_t host_logits = sequences * c.vocabulary * int64_t(sizeof(float));
+  return widened + packed + attention_workspace(std::min(rows, context), context, c.heads, c.head_width) + host_logits;
 }
 
 static std::string size_of(int64_t bytes) {

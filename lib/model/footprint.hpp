@@ -16,6 +16,10 @@ struct Footprint {
 /// Of `sequences` sequences of up to `context` tokens, fed at most `rows` rows a call.
 Footprint footprint(const Config& config, int64_t sequences, int64_t context, int64_t rows);
 
+/// Bytes that generate() takes on the CPU beside these: what CpuOps keeps for its products and attention, what Eigen
+/// needs within the largest product, and the logits that are brought to the host. `weights`: the dtype of most of them.
+int64_t cpu_workspace(const Config& config, int64_t sequences, int64_t context, int64_t rows, DType weights);
+
 /// \throws Error when a model with weights of so many bytes, loaded as `options` say, needs more than the free memory
 /// of its device: how much it needs, how much is free, and which context would fit.
 void check_memory(Ops& ops, const Config& config, int64_t weight_bytes, const LoadOptions& options);

@@ -21,19 +21,11 @@ static void softmax_of_visible(Eigen::Map<Matrix>& scores, int64_t visible) {
   }
 }
 
-// Keys of one query that are read at a time.
-static constexpr int64_t keys_at_a_time = 128;
-
-static int64_t chunks_of(int64_t S) { return (S + keys_at_a_time - 1) / keys_at_a_time; }
-
-/// Of each chunk of keys and each head: its part of the result (D), largest score, sum of weights, weights.
-static int64_t room_of_chunk(int64_t D) { return D + 2 + keys_at_a_time; }
-
 // Room for one query of the fullest cache, so that no token on the way there allocates.
 void CpuOps::attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
                        LayerCache* cache) {
   const int64_t H = q.shape().rank() == 3 ? q.dim(1) : 1;
-  if (cache) need_scores(chunks_of(cache->k.dim(1)) * H * room_of_chunk(q.cols()));
+  if (cache) need_scores(chunks_of_keys(cache->k.dim(1)) * H * room_of_chunk(q.cols()));
   Ops::attention(out, q, k, v, rows, cache);
 }
 
@@ -48,7 +40,7 @@ void CpuOps::need_scores(int64_t floats) {
 void CpuOps::attend_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttendSizes& sizes) {
   const int64_t S = sizes.S, G = sizes.G, D = sizes.D, H = sizes.H;
   const int64_t group = H / G;  // query heads that share keys and values
-  const int64_t chunks = chunks_of(S), room = room_of_chunk(D);
+  const int64_t chunks = chunks_of_keys(S), room = room_of_chunk(D);
   need_scores(chunks * H * room);
   const float scale = 1.0f / std::sqrt(float(D));
   const auto part = [&](int64_t chunk, int64_t h) { return scores_.data() + (chunk * H + h) * room; };
@@ -94,9 +86,8 @@ using HeadOf = Eigen::Map<const Matrix, 0, Eigen::OuterStride<>>;
 // next of them.
 void CpuOps::attend_many(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttendSizes& sizes) {
   const int64_t T = sizes.T, S = sizes.S, G = sizes.G, D = sizes.D, H = sizes.H;
-  constexpr int64_t enough = 1 << 15;  // floats, 128 KiB
-  const int64_t at_a_time = std::clamp<int64_t>(enough / S, 1, T), scratch = std::max(enough, S);
-  const bool threads = double(T) * double(S) * double(H * D) > product_worth_threads;
+  const int64_t at_a_time = std::clamp<int64_t>(scores_in_cache / S, 1, T), scratch = room_of_scores(S);
+  const bool threads = worth_threads_in_attention(T, S, H * D);
   need_scores(scratch * (threads ? omp_get_max_threads() : 1));
   const float scale = 1.0f / std::sqrt(float(D));
   Eigen::setNbThreads(1);

@@ -11,7 +11,7 @@ namespace rungs {
 
 /// Says how many threads Eigen may take for its next product; by itself it takes them all for next to nothing.
 static void plan_product(int64_t rows, int64_t inner, int64_t columns) {
-  const bool threads = double(rows) * double(inner) * double(columns) > product_worth_threads;
+  const bool threads = worth_threads_in_product(rows, inner, columns);
   Eigen::setNbThreads(threads ? 0 : 1);  // 0: as many as OpenMP has
 }
 
@@ -37,7 +37,7 @@ void CpuOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Te
     plan_product(x.rows(), x.cols(), weight.rows());
     matrix(out).noalias() = matrix(x) * matrix(weight).transpose();
   } else {  // some rows of the weight at a time, widened
-    const int64_t C = weight.cols(), at_a_time = std::max<int64_t>(1, (1 << 20) / std::max<int64_t>(C, 1));
+    const int64_t C = weight.cols(), at_a_time = widened_rows(C);
     if (widened_.count() < at_a_time * C) widened_ = Tensor::uninitialised({at_a_time * C});
     for (int64_t first = 0; first < weight.rows(); first += at_a_time) {
       const int64_t n = std::min(at_a_time, weight.rows() - first);

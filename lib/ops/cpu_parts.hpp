@@ -1,4 +1,4 @@
-/// What the files of CpuOps share: when threads pay.
+/// What the files of CpuOps share: when threads pay, and how much memory they take for themselves.
 #pragma once
 
 #include <omp.h>
@@ -17,6 +17,28 @@ namespace rungs {
 inline constexpr int64_t worth_threads = 1 << 20;         ///< elements of a loop
 inline constexpr double product_worth_threads = 1 << 25;  ///< multiplications of a product
 inline constexpr size_t bytes_worth_threads = 1 << 20;    ///< bytes of a weight: 30 microseconds of reading
+/// A product of (N, C) and (C, K).
+inline bool worth_threads_in_product(int64_t N, int64_t C, int64_t K) {
+  return double(N) * double(C) * double(K) > product_worth_threads;
+}
+/// T queries over S keys, all heads together `width` wide.
+inline bool worth_threads_in_attention(int64_t T, int64_t S, int64_t width) {
+  return double(T) * double(S) * double(width) > product_worth_threads;
+}
+///@}
+
+/// \name Memory
+///@{
+inline constexpr int64_t widened_floats = 1 << 20;   ///< of a 16-bit weight, at a time
+inline constexpr int64_t keys_at_a_time = 128;       ///< that one query reads
+inline constexpr int64_t scores_in_cache = 1 << 15;  ///< floats of each thread, 128 KiB
+/// Rows of C elements that are widened at a time.
+inline int64_t widened_rows(int64_t C) { return std::max<int64_t>(1, widened_floats / std::max<int64_t>(C, 1)); }
+inline int64_t chunks_of_keys(int64_t S) { return (S + keys_at_a_time - 1) / keys_at_a_time; }
+/// Floats of each chunk of keys and each head: its part of the result (D), largest score, sum of weights, weights.
+inline int64_t room_of_chunk(int64_t D) { return D + 2 + keys_at_a_time; }
+/// Floats of each thread for scores of some queries over S keys.
+inline int64_t room_of_scores(int64_t S) { return std::max(scores_in_cache, S); }
 ///@}
 
 /// work(i) for each i in [0, n), the last ones first. An OpenMP region allocates even where it runs on one thread, so

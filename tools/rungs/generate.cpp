@@ -10,6 +10,7 @@
 #include "measure/measure.hpp"
 #include "prompts.hpp"
 #include "tensor/file.hpp"
+#include "text/load_plan.hpp"
 #include "text/progress.hpp"
 
 namespace rungs {
@@ -160,29 +161,10 @@ void run(Session& session, const std::vector<Prompt>& prompts) {
   watcher.finish(drawn);
 }
 
-/// Rows of the largest call. With the cache a long prompt is fed in pieces; without it, whole sequences are fed.
-int64_t planned_rows(const Session& s, const std::vector<Prompt>& prompts) {
-  constexpr int64_t enough = 512;  // more rows make a prefill no faster
-  const int64_t context = s.context, B = int64_t(prompts.size());
-  int64_t all = 0, longest = 0;
-  for (const Prompt& prompt : prompts) {
-    const auto length = std::min(int64_t(prompt.tokens.size()), context);
-    const int64_t rows = s.options.cache ? length : length + std::min(s.options.max_tokens, context - length);
-    all += rows;
-    longest = std::max(longest, rows);
-  }
-  return s.options.cache ? std::max(B, std::min(all, enough)) : std::max(longest, std::min(all, 4 * enough));
-}
-
 LoadOptions planned(const Session& s, const std::vector<Prompt>& prompts) {
-  LoadOptions plan{.max_rows = planned_rows(s, prompts), .context = s.command.options.context};
-  if (!s.options.cache) return plan;
-  plan.sequences = int64_t(prompts.size());
-  for (const Prompt& prompt : prompts) {
-    const auto length = std::min(int64_t(prompt.tokens.size()), s.context);
-    plan.capacity = std::max(plan.capacity, length + std::min(s.options.max_tokens, s.context - length));
-  }
-  return plan;
+  std::vector<int64_t> lengths;
+  for (const Prompt& prompt : prompts) lengths.push_back(int64_t(prompt.tokens.size()));
+  return plan_load(lengths, s.options, s.context);
 }
 
 /// Prompts line by line, until an empty one. What is wrong with one does not end the rest.
