@@ -22,6 +22,7 @@ from reference_case import UNIT, WEIGHTS, Lesson
 from reference_cuda import CUDA
 from reference_hybrid import whole_models
 from reference_parts import PARTS as PART_CASES, HeadSizes, check_parts
+from reference_roofline import roofline
 from reference_sequences import generate, kv_cache
 from reference_values import (DECODER, SEED, TINY, TINY_A, TINY_B, Sizes, attend_inputs, attention_inputs, feed_forward_inputs,
                               integers, layer_norm_inputs, linear_weight, normal, random_tokens, signed, story_tokens,
@@ -321,12 +322,15 @@ def make(root, seed):
         cases(lesson, sizes)
         whole_models(lesson)
         print(f"{name}: {lesson.count} cases", flush=True)
-    make_cuda(root, seed)
+    make_later(root, seed)
 
 
-def make_cuda(root, seed, only=""):
-    """The lessons about kernels, from 16 on. They need no model."""
-    for name, cases in CUDA.items():
+LATER = {**CUDA, "23_roofline": roofline}
+
+
+def make_later(root, seed, only=""):
+    """The lessons from 16 on that need no transformers."""
+    for name, cases in LATER.items():
         if name.startswith(only):
             shutil.rmtree(root / name, ignore_errors=True)
             lesson = Lesson(root, name, seed)
@@ -371,7 +375,7 @@ if __name__ == "__main__":
     if options.llama:
         from reference_cuda_llama import make_llama_lessons as make
     if options.only:
-        make = partial(make_cuda, only=options.only)
+        make = partial(make_later, only=options.only)
     if options.check:
         with tempfile.TemporaryDirectory() as folder:
             make(Path(folder), options.seed)
