@@ -1,0 +1,79 @@
+// Lesson 23: what attention and a whole model do for every byte they move, and how fast that can be at best.
+#include <fmt/format.h>
+
+#include "lesson.hpp"
+#include "measure/plot.hpp"
+#include "model/named_shapes.hpp"
+#include "systems/roofline.hpp"
+#include "systems/units.hpp"
+
+using namespace rungs;
+namespace lesson = lesson_23;
+
+static void print_work(const char* what, const lesson::Work& work) {
+  fmt::print("{:<28}{:>16}{:>16}{:>14.3f}\n", what, with_commas(int64_t(work.flops)), with_commas(int64_t(work.bytes)),
+             lesson::intensity(work));
+}
+
+static std::vector<double> numbers(const Tensor& curve) { return {curve.data(), curve.data() + curve.count()}; }
+
+static void print_line(const char* name, const std::vector<double>& values, int decimals) {
+  fmt::print("{:<12}", name);
+  for (const double value : values) fmt::print("{:>8.{}f}", value, decimals);
+  fmt::print("\n");
+}
+
+/// One call of Llama-3-8B, and the best that a device could do with it.
+static void print_call(const char* what, int64_t batch, int64_t rows, int64_t past, const Roof& gpu) {
+  const lesson::Work work = lesson::forward(*named_shape("Llama-3-8B"), batch, rows, past, 2);
+  const double best = lesson::attainable(lesson::intensity(work), gpu.bandwidth, gpu.flops);
+  const bool memory = lesson::intensity(work) < lesson::ridge(gpu.bandwidth, gpu.flops);
+  fmt::print("{:<28}{:>9.3f}{:>9.1f}{:>12.1f}{:>9.1f}{:>9}{:>10.0f}\n", what, work.flops / 1e12, in_gb(work.bytes),
+             lesson::intensity(work), 1e3 * work.flops / best, memory ? "memory" : "compute",
+             double(batch * rows) * best / work.flops);
+}
+
+int main(int argc, char** argv) {
+  constexpr int64_t N = 1024, d = 128, bytes = 2;
+  fmt::print("one head of width 128 over 1024 tokens, elements of 2 bytes\n");
+  fmt::print("{:<28}{:>16}{:>16}{:>14}\n", "", "FLOPs", "bytes", "FLOP/byte");
+  print_work("prefill", lesson::prefill_attention(N, d, bytes));
+  print_work("a step", lesson::decode_attention(N, d, 1, false, bytes));
+  print_work("a step of 64, own caches", lesson::decode_attention(N, d, 64, false, bytes));
+  print_work("a step of 64, one cache", lesson::decode_attention(N, d, 64, true, bytes));
+
+  const std::vector<int64_t> contexts{64, 128, 256, 512, 1024, 2048, 4096, 8192}, batches{1, 2, 4, 8, 16, 32, 64, 128};
+  const std::vector<double> tokens(contexts.begin(), contexts.end()), requests(batches.begin(), batches.end());
+  Tensor prefill({8}), own({8}), shared({8});  // (point)
+  lesson::prefill_curve(prefill, contexts, d, bytes);
+  lesson::decode_curve(own, batches, N, d, false, bytes);
+  lesson::decode_curve(shared, batches, N, d, true, bytes);
+  fmt::print("\nFLOP/byte of prefill attention\n");
+  print_line("context", tokens, 0);
+  print_line("", numbers(prefill), 2);
+  fmt::print("\nFLOP/byte of a step over 1024 tokens\n");
+  print_line("batch", requests, 0);
+  print_line("own caches", numbers(own), 2);
+  print_line("one cache", numbers(shared), 2);
+
+  const Roof gpu = *named_roof("H100");
+  fmt::print("\nLlama-3-8B under the roof of an H100: {:.2f} TB/s, {:.0f} TFLOP/s, ridge {:.1f} FLOP/byte\n",
+             gpu.bandwidth / 1e12, gpu.flops / 1e12, lesson::ridge(gpu.bandwidth, gpu.flops));
+  fmt::print("{:<28}{:>9}{:>9}{:>12}{:>9}{:>9}{:>10}\n", "", "TFLOP", "GB", "FLOP/byte", "least ms", "limit",
+             "tokens/s");
+  print_call("a prompt of 1024", 1, N, 0, gpu);
+  for (const int64_t batch : {1, 8, 64, 256})
+    print_call(fmt::format("a step of {} behind 1023", batch).c_str(), batch, 1, N - 1, gpu);
+
+  if (argc < 2) return 0;
+  if (!has_gnuplot()) {
+    fmt::print(stderr, "23_roofline: no pictures: gnuplot is not installed\n");
+    return 0;
+  }
+  const std::filesystem::path folder = argv[1];
+  const Curve prompt{"", "#1f6fb4", tokens, numbers(prefill)},
+      one{"one cache for all", "#1f6fb4", requests, numbers(shared)},
+      each{"a cache each", "#d9822b", requests, numbers(own)};
+  draw_picture(folder / "23_prefill.svg", "Prefill attention", {{"", "context, tokens", "FLOP/byte", {prompt}}});
+  draw_picture(folder / "23_decode.svg", "A step of decoding", {{"", "batch, requests", "FLOP/byte", {one, each}}});
+}
