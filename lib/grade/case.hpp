@@ -33,7 +33,7 @@ struct CaseInput {
 /// One output or tap of the reference.
 struct Reference {
   std::string name;
-  Tensor value;                   ///< f64 or i32
+  Tensor value;                   ///< f64; i32 for ids, i64 for counts
   std::vector<std::string> dims;  ///< {"query", "key"}
   double absolute = 0;            ///< budget of every element
   Tensor each;                    ///< or of each element

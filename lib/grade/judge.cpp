@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "systems/units.hpp"
+
 namespace rungs {
 
 std::string number(double x) {
@@ -16,6 +18,21 @@ std::string number(double x) {
 std::string join(const std::vector<std::string>& words) {
   std::string text;
   for (size_t i = 0; i < words.size(); ++i) text += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
+  return text;
+}
+
+/// One element as people read it: counts in full, ids as they are.
+static std::string element(const Tensor& t, int64_t i) {
+  if (t.dtype() == DType::i64) return with_commas(t.data<int64_t>()[i]);
+  if (t.dtype() == DType::i32) return fmt::format("{}", t.data<int32_t>()[i]);
+  return number(t.value(i));
+}
+
+/// "yours 7, reference 8", of the worst element.
+static std::string both(const Compared& p, const Tensor& want) {
+  const int64_t worst = p.comparison.worst;
+  std::string text = fmt::format("yours {}, reference {}", element(*p.got, worst), element(want, worst));
+  if (std::isfinite(p.comparison.share)) text += fmt::format(" ({:.3g} times the tolerance)", p.comparison.share);
   return text;
 }
 
@@ -78,6 +95,7 @@ static std::string plural(int64_t n, const char* word) { return fmt::format("{} 
 static std::string what_is_wrong(const Compared& p) {
   const Comparison& r = p.comparison;
   if (!r.shape_problem.empty()) return fmt::format("{}: {}", p.name, r.shape_problem);
+  if (p.got->shape().rank() == 0) return fmt::format("{} is wrong: {}", p.name, both(p, p.reference->value));
   std::string text =
       fmt::format("{} of {} of {} {} wrong", r.wrong, plural(r.count, "value"), p.name, r.wrong == 1 ? "is" : "are");
   if (r.unwritten)
@@ -148,13 +166,13 @@ static std::string side_by_side(const Tensor& got, const Tensor& want, int64_t w
   if (got.shape().rank() > 2 || got.rows() > 4 || got.cols() > 4) return "";
   size_t width = 9;
   for (int64_t i = 0; i < got.count(); ++i)
-    for (const Tensor* t : {&got, &want}) width = std::max(width, number(t->value(i)).size() + 2);
+    for (const Tensor* t : {&got, &want}) width = std::max(width, element(*t, i).size() + 2);
   std::string text = fmt::format("\n      {:<{}}   {}\n", "yours", width * size_t(got.cols()), "reference");
   for (int64_t r = 0; r < got.rows(); ++r) {
     std::string left, right;
     for (int64_t i = r * got.cols(); i < (r + 1) * got.cols(); ++i) {
-      left += fmt::format("{:>{}}", number(got.value(i)), width);
-      right += fmt::format("{:>{}}", number(want.value(i)), width);
+      left += fmt::format("{:>{}}", element(got, i), width);
+      right += fmt::format("{:>{}}", element(want, i), width);
     }
     text += fmt::format("    {}   {}\n", left, right);
   }
@@ -202,13 +220,15 @@ std::string describe(const Verdict& verdict, const Case& c) {
     std::string text = what_is_right(right, where);
     if (!p.comparison.shape_problem.empty())
       return text + fmt::format("  {} is the first tensor that differs: {}.\n", p.name, p.comparison.shape_problem);
+    const Tensor want = window(*p.reference, *p.got, p.first_row);
+    if (want.shape().rank() == 0)  // the sentence above has said it of an output
+      return text + (p.reference->is_output
+                         ? ""
+                         : fmt::format("  {} is the first number that differs: {}.\n", p.name, both(p, want)));
     text += fmt::format("  {} is the first tensor that differs: {} of {}.\n", p.name, p.comparison.wrong,
                         plural(p.comparison.count, "value"));
-    const Tensor want = window(*p.reference, *p.got, p.first_row);
-    text += fmt::format("  The worst is {}: yours {}, reference {}", place_of_worst(p, want.shape()),
-                        number(p.comparison.got), number(p.comparison.want));
-    if (std::isfinite(p.comparison.share)) text += fmt::format(" ({:.3g} times the tolerance)", p.comparison.share);
-    return text + ".\n" + side_by_side(*p.got, want, p.comparison.worst);
+    text += fmt::format("  The worst is {}: {}.\n", place_of_worst(p, want.shape()), both(p, want));
+    return text + side_by_side(*p.got, want, p.comparison.worst);
   }
   return what_is_right(right, where);
 }

@@ -245,6 +245,43 @@ TEST_CASE("integers are equal or wrong") {
   CHECK(judge(std::move(o), c).summary == "1 of 3 values of tokens is wrong");
 }
 
+TEST_CASE("counts are shown in full, however long, and one number is no tensor") {
+  Case c;
+  for (const bool is_output : {false, true}) {
+    Reference r;
+    r.name = is_output ? "parameters" : "feed_forward", r.is_output = is_output;
+    r.value = Tensor(Shape{}, DType::i64);
+    r.value.at<int64_t>() = is_output ? 8030261248 : (int64_t(1) << 60) + 1;  // the second is no double
+    c.references.push_back(std::move(r));
+  }
+  const auto outcome = [](int64_t feed_forward, int64_t parameters) {
+    Outcome o;
+    o.how = Outcome::done;
+    o.recording.add("feed_forward", Tensor::view_of(&feed_forward, {}, DType::i64), false);
+    o.recording.output("parameters", Tensor::view_of(&parameters, {}, DType::i64));
+    return o;
+  };
+  const Verdict v = judge(outcome(int64_t(1) << 60, 7489994752), c);
+  CHECK(v.summary == "parameters is wrong: yours 7,489,994,752, reference 8,030,261,248");
+  CHECK(describe(v, c) ==
+        "  feed_forward is the first number that differs: yours 1,152,921,504,606,846,976, reference "
+        "1,152,921,504,606,846,977.\n");
+  CHECK(judge(outcome(0, 8030261248), c).pass);
+  CHECK(describe(judge(outcome((int64_t(1) << 60) + 1, 1), c), c) == "  feed_forward is right.\n");
+}
+
+TEST_CASE("ids are shown in full, without commas") {
+  Case c;
+  Reference r;
+  r.name = "tokens", r.is_output = true, r.dims = {"step"}, r.value = Tensor({2}, DType::i32);
+  r.value.at<int32_t>(1) = 128009;
+  c.references.push_back(std::move(r));
+  Outcome o;
+  o.how = Outcome::done;
+  o.recording.output("tokens", Tensor({2}, DType::i32));
+  CHECK(describe(judge(std::move(o), c), c) == Contains("The worst is step 1: yours 0, reference 128009.\n"));
+}
+
 TEST_CASE("words") {
   CHECK(join({}) == "");
   CHECK(join({"q"}) == "q");
