@@ -1,8 +1,9 @@
-"""Write references/: small models, and for each lesson but 14 and 15 cases with inputs, answers, taps and budgets.
+"""Write references/: small models, and for each lesson but 14 cases with inputs, answers, taps and budgets.
 
-    python3 make_references.py                           the committed references
+    python3 make_references.py                           the committed references, of lessons that need PyTorch alone
     python3 make_references.py --only 16_cuda_first      those of one lesson from 16 on
     python3 make_references.py --llama                   those of lessons 15 and 20, which need transformers 4.46
+    python3 make_references.py --only 22_memory          those of lesson 22, which need transformers too
     python3 make_references.py --check [--llama]         make them again and compare to 1e-12
     python3 make_references.py --seed 7 --out DIR        other cases of the same format, for hidden tests
 """
@@ -374,7 +375,9 @@ if __name__ == "__main__":
     torch.set_num_threads(1)  # one order of sums
     if options.llama:
         from reference_cuda_llama import make_llama_lessons as make
-    if options.only:
+    if (options.only or "").startswith("22"):
+        from reference_memory import make_memory as make
+    elif options.only:
         make = partial(make_later, only=options.only)
     if options.check:
         with tempfile.TemporaryDirectory() as folder:
