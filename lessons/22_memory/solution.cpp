@@ -1,0 +1,119 @@
+#include <algorithm>
+#include <stdexcept>
+
+#include "lesson.hpp"
+#include "tensor/tap.hpp"
+
+namespace lesson_22 {
+
+/// Shows one count.
+static void tap_count(const char* name, int64_t count) { tap(name, Tensor::view_of(&count, {}, DType::i64)); }
+
+double gigabytes(int64_t bytes) {
+  // >>> return the bytes in units of 2³⁰ bytes, with their fraction
+  return double(bytes) / double(1 << 30);
+  // <<<
+}
+
+int64_t parameters(const Config& c) {
+  const int64_t C = c.width, H = c.heads, G = c.kv_heads, D = c.head_width, F = c.inner_width;
+  const int64_t V = c.vocabulary, L = c.layers;
+  int64_t embedding = 0, attention = 0, feed_forward = 0, norms = 0, output = 0;
+  // >>> embedding = the table of all tokens
+  embedding = V * C;
+  // <<<
+  tap_count("embedding", embedding);
+
+  // >>> attention = q, k, v and o, of all layers
+  attention = L * (C * H * D + 2 * C * G * D + H * D * C);
+  // <<<
+  tap_count("attention", attention);
+
+  // >>> feed_forward = the three matrices, of all layers
+  feed_forward = L * 3 * C * F;
+  // <<<
+  tap_count("feed_forward", feed_forward);
+
+  // >>> norms = the weights of all norms: those of the layers, and the final one
+  norms = (2 * L + 1) * C;
+  // <<<
+  tap_count("norms", norms);
+
+  // >>> output = the output projection, where it is not the embedding once more
+  output = c.tied ? 0 : V * C;
+  // <<<
+  tap_count("output", output);
+  return embedding + attention + feed_forward + norms + output;
+}
+
+int64_t course_parameters(const Config& c) {
+  const int64_t C = c.width, H = c.heads, G = c.kv_heads, D = c.head_width, F = c.inner_width;
+  const int64_t V = c.vocabulary, L = c.layers;
+  int64_t tables = 0, attention = 0, feed_forward = 0;
+  // >>> tables = the embedding and the output projection, tied or not
+  tables = 2 * V * C;
+  // <<<
+  tap_count("tables", tables);
+
+  // >>> attention = q, k and v alone, of all layers
+  attention = L * (C * H * D + 2 * C * G * D);
+  // <<<
+  tap_count("attention", attention);
+
+  // >>> feed_forward = two matrices with their biases, of all layers
+  feed_forward = L * (2 * C * F + F + C);
+  // <<<
+  tap_count("feed_forward", feed_forward);
+  return tables + attention + feed_forward;
+}
+
+int64_t cache_bytes(const Config& c, int64_t context, int64_t element_bytes) {
+  int64_t row = 0;  // elements
+  // >>> row = what one layer keeps of one token: a key and a value for each key/value head
+  row = 2 * c.kv_heads * c.head_width;
+  // <<<
+  tap_count("row", row);
+
+  // >>> return the bytes of the rows of all tokens in all layers
+  return c.layers * context * row * element_bytes;
+  // <<<
+}
+
+int64_t batch_bytes(int64_t parameter_bytes, int64_t cache_bytes, int64_t batch) {
+  // >>> return the bytes of the parameters, which all requests share, and of the caches, which they do not
+  return parameter_bytes + batch * cache_bytes;
+  // <<<
+}
+
+int64_t largest_batch(int64_t memory, int64_t parameter_bytes, int64_t cache_bytes) {
+  int64_t left = 0;
+  // >>> left = the bytes that the parameters leave; 0 where they do not fit
+  left = std::max<int64_t>(0, memory - parameter_bytes);
+  // <<<
+  tap_count("left", left);
+
+  // >>> return how many whole caches fit into what is left
+  return left / cache_bytes;
+  // <<<
+}
+
+Share per_gpu(const Config& c, int64_t gpus, int64_t context, int64_t weight_bytes, int64_t element_bytes) {
+  // >>> throw std::invalid_argument where gpus does not divide H, or where G and gpus do not divide one another
+  if (c.heads % gpus != 0 || (c.kv_heads % gpus != 0 && gpus % c.kv_heads != 0))
+    throw std::invalid_argument("the heads cannot be dealt out evenly");
+  // <<<
+
+  Config one = c;  // a model of what this GPU holds
+  // >>> change those sizes of `one` that are dealt out; F and V are rounded up
+  one.heads = c.heads / gpus;
+  one.kv_heads = std::max<int64_t>(1, c.kv_heads / gpus);
+  one.inner_width = (c.inner_width + gpus - 1) / gpus;
+  one.vocabulary = (c.vocabulary + gpus - 1) / gpus;
+  // <<<
+
+  // >>> return the bytes of its parameters and of its cache
+  return {parameters(one) * weight_bytes, cache_bytes(one, context, element_bytes)};
+  // <<<
+}
+
+}  // namespace lesson_22
