@@ -12,12 +12,15 @@ namespace rungs::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Twelve chains, since an addition waits for the one before it. Returns the floating-point operations that it did;
-/// `out` gets a number that depends on all of them, so that none can be left out.
+/// Twelve chains, since an addition waits for the one before it; each begins elsewhere, or the compiler would see that
+/// they are one. Returns the floating-point operations that it did; `out` gets a number that depends on all of them, so
+/// that none can be left out.
 static double multiply_and_add(int64_t times, float* out) {
   const hn::ScalableTag<float> d;
   const auto a = hn::Set(d, 0.999f), b = hn::Set(d, *out);
-  auto s_0 = b, s_1 = b, s_2 = b, s_3 = b, s_4 = b, s_5 = b, s_6 = b, s_7 = b, s_8 = b, s_9 = b, s_10 = b, s_11 = b;
+  const auto start = [&](float x) { return hn::Set(d, *out * x); };
+  auto s_0 = start(1), s_1 = start(2), s_2 = start(3), s_3 = start(4), s_4 = start(5), s_5 = start(6);
+  auto s_6 = start(7), s_7 = start(8), s_8 = start(9), s_9 = start(10), s_10 = start(11), s_11 = start(12);
   for (int64_t i = 0; i < times; ++i) {
     s_0 = hn::MulAdd(a, s_0, b), s_1 = hn::MulAdd(a, s_1, b), s_2 = hn::MulAdd(a, s_2, b);
     s_3 = hn::MulAdd(a, s_3, b), s_4 = hn::MulAdd(a, s_4, b), s_5 = hn::MulAdd(a, s_5, b);
