@@ -58,19 +58,23 @@ std::string axes(const Panel& panel, size_t number) {
       }
     script += "END\n";
   }
-  script += "unset logscale\n";
+  const char* place = panel.key_below ? "set key below center maxcols 2\n" : "set key inside top left maxcols auto\n";
+  script += std::string(place) + "unset logscale\n";
   if (panel.log_x) script += "set logscale x\n";
   if (panel.log_y) script += "set logscale y\n";
-  return script + fmt::format("set title {}\nset xlabel {}\nset ylabel {}\nset xrange {}\nset yrange {}\n",
-                              quoted(panel.title), quoted(panel.x_label), quoted(panel.y_label),
-                              range(x, panel.log_x, labelled ? 5 : 1.3),   // a label stands right of its point
-                              panel.log_y ? range(y, true, 3) : "[0:*]");  // the key stands above
+  return script +
+         fmt::format("set title {}\nset xlabel {}\nset ylabel {}\nset xrange {}\nset yrange {}\n", quoted(panel.title),
+                     quoted(panel.x_label), quoted(panel.y_label),
+                     range(x, panel.log_x, labelled ? 5 : 1.3),  // a label stands right of its point
+                     panel.log_y ? range(y, true, panel.key_below ? 1.3 : 3) : "[0:*]");  // the key stands above
 }
+
+bool has_points(const Curve& curve) { return curve.style <= Curve::Style::points; }
 
 /// "plot ..." of a panel's curves, and of their labels. `look`: how the points and lines of a curve look.
 template <class Look>
 std::string plot(const Panel& panel, size_t number, const std::string& labels, const Look& look) {
-  constexpr const char* with[] = {"linespoints", "points", "lines"};
+  constexpr const char* with[] = {"linespoints", "points", "lines", "lines"};
   std::string script;
   for (size_t i = 0; i < panel.curves.size(); ++i) {
     const Curve& curve = panel.curves[i];
@@ -101,7 +105,8 @@ void draw_picture(const std::filesystem::path& path, const std::string& title, c
                         png ? 26 : 17);
   const auto look = [png](const Curve& curve) {
     const std::string point = fmt::format(" pt 7 ps {}", png ? 1.4 : 0.6);
-    return fmt::format("lw 2{} lc rgb '{}'", curve.style == Curve::Style::line ? "" : point, curve.colour);
+    const char* dashes = curve.style == Curve::Style::dashed ? " dt 2" : "";
+    return fmt::format("lw 2{} lc rgb '{}'", has_points(curve) ? point : dashes, curve.colour);
   };
   const std::string labels = fmt::format("left offset 0.7,-0.5 font ',{}' tc rgb '#333333'", png ? 16 : 11);
   for (size_t p = 0; p < panels.size(); ++p) script += axes(panels[p], p) + plot(panels[p], p, labels, look);
@@ -117,7 +122,7 @@ void draw_in_terminal(const std::vector<Panel>& panels) {
   std::string script =
       "set terminal dumb noenhanced size 79,22\nset tics nomirror\nset border 3\nset key top left Left\n";
   const auto look = [](const Curve& curve) {
-    if (curve.style == Curve::Style::line) return std::string();
+    if (!has_points(curve)) return std::string();
     return fmt::format("pt '{}'", curve.name.empty() ? '*' : curve.name[0]);
   };
   for (size_t p = 0; p < panels.size(); ++p) script += axes(panels[p], p) + plot(panels[p], p, "left offset 1,0", look);

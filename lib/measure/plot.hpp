@@ -9,7 +9,7 @@ namespace rungs {
 
 /// Its points, joined by lines or not.
 struct Curve {
-  enum class Style { points_and_line, points, line };
+  enum class Style { points_and_line, points, line, dashed };
 
   std::string name;    ///< in the key; "": not there. In the terminal its first letter stands at each point
   std::string colour;  ///< "#rrggbb"
@@ -23,6 +23,7 @@ struct Panel {
   std::string title, x_label, y_label;
   std::vector<Curve> curves;
   bool log_x = false, log_y = false;
+  bool key_below = false;  ///< not within the axes, where there is no room above the curves
 };
 
 bool has_gnuplot();

@@ -7,6 +7,8 @@
 
 namespace rungs {
 
+int threads_of_cpu() { return omp_get_max_threads(); }
+
 LinearWorkspace linear_workspace(int64_t N, int64_t K, int64_t C, DType weight) {
   if (N <= few_rows || K == 0 || C == 0) return {};
   LinearWorkspace bytes;
@@ -17,7 +19,7 @@ LinearWorkspace linear_workspace(int64_t N, int64_t K, int64_t C, DType weight) 
   // Eigen's own choice of blocks. Several threads share one copy of all rows of the weight, as deep as a block; each
   // has a block of x for itself. One thread alone keeps both to the size of a block.
   const bool threads = worth_threads_in_product(N, C, rows);
-  const Eigen::Index T = threads ? omp_get_max_threads() : 1;
+  const Eigen::Index T = threads ? threads_of_cpu() : 1;
   Eigen::Index depth = C, m = rows, n = N;
   Eigen::internal::computeProductBlockingSizes<float, float>(depth, m, n, T);
   bytes.packed = int64_t(sizeof(float)) * depth * ((T > 1 ? rows : m) + T * n);
@@ -27,7 +29,7 @@ LinearWorkspace linear_workspace(int64_t N, int64_t K, int64_t C, DType weight) 
 int64_t attention_workspace(int64_t N, int64_t S, int64_t H, int64_t D) {
   const int64_t one = chunks_of_keys(S) * H * room_of_chunk(D);
   const bool threads = worth_threads_in_attention(N, S, H * D);
-  const int64_t many = N > 1 ? room_of_scores(S) * (threads ? omp_get_max_threads() : 1) : 0;
+  const int64_t many = N > 1 ? room_of_scores(S) * (threads ? threads_of_cpu() : 1) : 0;
   return int64_t(sizeof(float)) * std::max(one, many);
 }
 

@@ -8,6 +8,9 @@
 
 namespace rungs {
 
+/// How many threads an operation of CpuOps takes at most.
+int threads_of_cpu();
+
 /// Bytes while out (N, K) = x · weightᵀ is computed, weight (K, C): rows of a 16-bit weight widened to f32, which stay,
 /// and the copies of weight and x that Eigen makes in an order of its own. Nothing for few rows.
 struct LinearWorkspace {

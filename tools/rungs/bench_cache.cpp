@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "commands.hpp"
+#include "bench_parts.hpp"
 #include "engine.hpp"
 #include "measure/measure.hpp"
-#include "measure/plot.hpp"
-#include "tensor/file.hpp"
 #include "text/progress.hpp"
 
 namespace rungs {
@@ -25,13 +23,6 @@ struct Row {
   Timing without, with;
   double ratio() const { return without.seconds / with.seconds; }
 };
-
-/// What the tokens are does not change how long they take; none is the stop token, because there is none.
-std::vector<int32_t> any_prompt(int64_t length, int64_t vocabulary) {
-  std::vector<int32_t> tokens;
-  for (int64_t i = 0; i < length; ++i) tokens.push_back(int32_t(i * 7 % vocabulary));
-  return tokens;
-}
 
 Row measure_row(Model& model, int64_t prompt, int64_t tokens, Progress& progress) {
   const std::vector<std::vector<int32_t>> prompts = {any_prompt(prompt, model.config().vocabulary)};
@@ -68,13 +59,12 @@ ordered_json to_json(const std::vector<Row>& rows) {
 }
 
 Panel panel(const std::string& title, const std::string& x_label, const std::vector<Row>& rows, int64_t Row::*length) {
-  Curve without{"without the cache", "#d1495b", {}, {}}, with{"KV cache", "#00798c", {}, {}};
+  std::vector<double> x, without, with;
   for (const Row& row : rows) {
-    for (Curve* curve : {&without, &with}) curve->x.push_back(double(row.*length));
-    without.y.push_back(row.without.seconds);
-    with.y.push_back(row.with.seconds);
+    x.push_back(double(row.*length));
+    without.push_back(row.without.seconds), with.push_back(row.with.seconds);
   }
-  return {title, x_label, "time (seconds)", {without, with}};
+  return without_and_with(title, x_label, "time (seconds)", x, without, with);
 }
 
 /// The curve with the cache by itself, which lies on the axis beside the other.
@@ -113,27 +103,16 @@ int bench_cache(const BenchCacheCommand& command) {
       by_length.push_back(measure_row(*model, length, command.tokens, progress));
     for (const int64_t count : counts) by_tokens.push_back(measure_row(*model, fixed_prompt, count, progress));
   }
-  ordered_json report = {{"command", "rungs bench cache"},
-                         {"machine", machine()},
-                         {"model", command.model},
-                         {"by_prompt_length", to_json(by_length)},
-                         {"by_tokens_generated", to_json(by_tokens)}};
-  if (command.device.backend != "cpu") report["backend"] = command.device.backend + " on " + command.device.on;
-  const std::filesystem::path out = command.out;
-  if (out.has_parent_path()) std::filesystem::create_directories(out.parent_path());
-  write_whole(out, [&](std::ostream& file) { file << report.dump(2) << '\n'; });
-
+  ordered_json report = begin_report("rungs bench cache", command.model, command.device);
+  report["by_prompt_length"] = to_json(by_length);
+  report["by_tokens_generated"] = to_json(by_tokens);
   const std::string first = fmt::format("{} tokens generated after a prompt of each length", command.tokens);
   const std::string second = fmt::format("tokens generated after a prompt of {}", fixed_prompt);
   std::vector<Panel> panels = {panel(first, "length of the prompt (tokens)", by_length, &Row::prompt)};
   if (!by_tokens.empty()) panels.push_back(panel(second, "generated (tokens)", by_tokens, &Row::tokens));
   std::vector<Panel> drawn = panels;
   drawn.push_back(with_alone(panels.back()));
-  const bool draws = has_gnuplot();
-  if (draws)
-    for (const char* kind : {".png", ".svg"})
-      draw_picture(std::filesystem::path(out).replace_extension(kind),
-                   "Time to generate, with and without the KV cache", drawn);
+  write_report(command.out, report, "Time to generate, with and without the KV cache", drawn);
   if (command.json) {
     fmt::print("{}\n", report.dump(2));
     return 0;
@@ -144,10 +123,7 @@ int bench_cache(const BenchCacheCommand& command) {
   if (counts.size() < std::size(generated))
     fmt::print("The model's context of {} ends before {} tokens after a prompt of {}.\n\n", context,
                generated[counts.size()], fixed_prompt);
-  if (draws) draw_in_terminal(panels);
-  const std::string stem = std::filesystem::path(out).replace_extension().string();
-  fmt::print("Written to {}{}\n", out.string(), draws ? fmt::format(", {0}.png and {0}.svg", stem) : "");
-  if (!draws) fmt::print("gnuplot is not installed, so there is no plot: sudo apt-get install gnuplot-nox\n");
+  show_report(command.out, panels);
   return 0;
 }
 

@@ -111,6 +111,16 @@ struct BenchCacheCommand {
 };
 int bench_cache(const BenchCacheCommand& command);
 
+struct BenchBatchCommand {
+  std::string model;                  ///< directory, or a .bin of llama2.c
+  std::vector<int64_t> batches = {};  ///< sequences that are continued at once
+  int64_t input = 256, output = 32;   ///< tokens of each prompt, and generated after each
+  std::string out = {};               ///< .json; the pictures go beside it
+  bool json = false;
+  Device device = {};
+};
+int bench_batch(const BenchBatchCommand& command);
+
 struct RandomModelCommand {
   std::string directory;  ///< made where it is not there
   std::string shape = "stories15M";

@@ -36,6 +36,7 @@ struct CommandLine {
   LogitsCommand logits{.model = stories};
   TokenizeCommand tokenize{};
   BenchCacheCommand cache{decoder, {10, 50, 100, 500, 1000}, 64, RUNGS_SOURCE_DIR "/bench/results/cache.json"};
+  BenchBatchCommand batch{.model = stories, .batches = {1, 8, 16}, .out = RUNGS_SOURCE_DIR "/bench/results/batch.json"};
   RandomModelCommand random = {};
   InspectCommand inspect = {};
   ConvertCommand convert = {};
@@ -209,7 +210,7 @@ void add_measuring(CommandLine& line) {
   CLI::App* bench = line.app.add_subcommand("bench", "measure how long things take")->group("Measure");
   bench->require_subcommand(0, 1);
   bench->final_callback([&line, bench] {
-    if (!line.chosen) throw UsageError("rungs bench needs a command: cache");
+    if (!line.chosen) throw UsageError("rungs bench needs a command: cache or batch");
   });
   BenchCacheCommand& c = line.cache;
   CLI::App* cache = add_command(line, *bench, "Subcommands", "cache", "generation with and without the KV cache",
@@ -223,6 +224,24 @@ void add_measuring(CommandLine& line) {
       ->default_str("bench/results/cache.json")
       ->type_name("FILE.json");
   cache->add_flag("--json", c.json, "print the report instead of tables");
+
+  BenchBatchCommand& b = line.batch;
+  CLI::App* batch = add_command(line, *bench, "Subcommands", "batch", "memory and time of batches, beside predictions",
+                                [&b] { return bench_batch(b); });
+  batch->add_option("--model", b.model, "a Hugging Face directory, or a .bin of llama2.c")
+      ->default_str("weights/stories")
+      ->type_name("PATH");
+  add_device(batch, b.device, line.argv);
+  add_threads(batch);
+  batch->add_option("--batch", b.batches, "sequences that are continued at once")
+      ->delimiter(',')
+      ->capture_default_str();
+  batch->add_option("--input", b.input, "tokens of each prompt")->capture_default_str();
+  batch->add_option("--output", b.output, "tokens generated after each")->capture_default_str();
+  batch->add_option("--out", b.out, "the report; the pictures are written beside it")
+      ->default_str("bench/results/batch.json")
+      ->type_name("FILE.json");
+  batch->add_flag("--json", b.json, "print the report instead of tables");
 
   RandomModelCommand& r = line.random;
   CLI::App* random = add_command(line, line.app, "Measure", "random-model", "make a LLaMA of random weights",

@@ -1,0 +1,62 @@
+#include "bench_parts.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "measure/measure.hpp"
+#include "tensor/file.hpp"
+
+namespace rungs {
+
+using nlohmann::ordered_json;
+
+std::vector<int32_t> any_prompt(int64_t length, int64_t vocabulary) {
+  std::vector<int32_t> tokens;
+  for (int64_t i = 0; i < length; ++i) tokens.push_back(int32_t(i * 7 % vocabulary));
+  return tokens;
+}
+
+Panel without_and_with(const std::string& title, const std::string& x_label, const std::string& y_label,
+                       const std::vector<double>& x, const std::vector<double>& without,
+                       const std::vector<double>& with) {
+  const auto curve = [&](const char* name, const char* colour, const std::vector<double>& y) {
+    Curve out{name, colour, {}, {}};
+    for (size_t i = 0; i < x.size(); ++i)
+      if (!std::isnan(y[i])) out.x.push_back(x[i]), out.y.push_back(y[i]);
+    return out;
+  };
+  return {
+      title, x_label, y_label, {curve("without the cache", "#d1495b", without), curve("KV cache", "#00798c", with)}};
+}
+
+std::string shown_path(const std::filesystem::path& path) {
+  const std::string text = path.string(), root = RUNGS_SOURCE_DIR "/";
+  return text.starts_with(root) ? text.substr(root.size()) : text;
+}
+
+ordered_json begin_report(const std::string& command, const std::string& model, const Device& device) {
+  ordered_json report = {{"command", command}, {"machine", machine()}, {"model", shown_path(model)}};
+  if (device.backend != "cpu") report["backend"] = device.backend + " on " + device.on;
+  return report;
+}
+
+void write_report(const std::filesystem::path& out, const ordered_json& report, const std::string& title,
+                  const std::vector<Panel>& panels) {
+  if (out.has_parent_path()) std::filesystem::create_directories(out.parent_path());
+  write_whole(out, [&](std::ostream& file) { file << report.dump(2) << '\n'; });
+  if (!has_gnuplot()) return;
+  for (const char* kind : {".png", ".svg"})
+    draw_picture(std::filesystem::path(out).replace_extension(kind), title, panels);
+}
+
+void show_report(const std::filesystem::path& out, const std::vector<Panel>& panels) {
+  const bool draws = has_gnuplot();
+  if (draws) draw_in_terminal(panels);
+  const std::string stem = std::filesystem::path(out).replace_extension().string();
+  fmt::print("Written to {}{}\n", out.string(), draws ? fmt::format(", {0}.png and {0}.svg", stem) : "");
+  if (!draws) fmt::print("gnuplot is not installed, so there is no plot: sudo apt-get install gnuplot-nox\n");
+}
+
+}  // namespace rungs

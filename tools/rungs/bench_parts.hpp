@@ -1,0 +1,31 @@
+/// What the commands `rungs bench ...` share: prompts, curves without and with the cache, and the report with its
+/// pictures.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "commands.hpp"
+#include "measure/plot.hpp"
+
+namespace rungs {
+
+/// What the tokens are does not change how long they take; none is the stop token, because there is none.
+std::vector<int32_t> any_prompt(int64_t length, int64_t vocabulary);
+
+/// Two curves over the same x. Points of NaN are left out.
+Panel without_and_with(const std::string& title, const std::string& x_label, const std::string& y_label,
+                       const std::vector<double>& x, const std::vector<double>& without,
+                       const std::vector<double>& with);
+
+/// The beginning of a report: command, machine, model and backend. A path within the source tree is written from there.
+nlohmann::ordered_json begin_report(const std::string& command, const std::string& model, const Device& device);
+std::string shown_path(const std::filesystem::path& path);
+
+/// Writes the report and, where gnuplot is installed, the pictures beside it.
+void write_report(const std::filesystem::path& out, const nlohmann::ordered_json& report, const std::string& title,
+                  const std::vector<Panel>& panels);
+
+/// The panels in the terminal, and where write_report wrote what.
+void show_report(const std::filesystem::path& out, const std::vector<Panel>& panels);
+
+}  // namespace rungs
