@@ -11,13 +11,15 @@ Tensor device_tensor(const Shape& shape, DType dtype) {
   const size_t bytes = size_t(shape.count()) * bytes_of(dtype);
   void* memory = nullptr;
   // A tensor of no elements has an address too: a null one would say that there is no tensor.
-  if (cudaMalloc(&memory, bytes ? bytes : 1) != cudaSuccess) {
+  const cudaError_t allocated = cudaMalloc(&memory, bytes ? bytes : 1);
+  if (allocated == cudaErrorMemoryAllocation) {
     cudaGetLastError();  // it is said below; the next call must not find it
     size_t free = 0, total = 0;
     cudaMemGetInfo(&free, &total);
     throw CudaError(fmt::format("a tensor of shape {} and dtype {} wants {} bytes of device memory, {} of {} are free",
                                 to_string(shape), name_of(dtype), bytes, free, total));
   }
+  CUDA_CHECK(allocated);
   return Tensor(shape, dtype, Tensor::Memory(memory, [](void* p) { cudaFree(p); }));
 }
 

@@ -89,6 +89,18 @@ static void run_forward(const CaseInput& in, const Pieces& pieces, Recording& re
   }
 }
 
+/// Goes with its recording, so that one which throws half way does not make every later call of this process an error.
+struct Stream {
+  cudaStream_t stream = nullptr;
+  Stream() { CUDA_CHECK(cudaStreamCreate(&stream)); }
+  ~Stream() {
+    cudaStreamDestroy(stream);
+    cudaGetLastError();
+  }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+};
+
 /// A prompt in one call, then greedy steps; the first token of these is the last of the prompt.
 static void run_decode(const CaseInput& in, const Pieces& pieces, Recording& rec) {
   const auto& [config, w] = model_of(in);
@@ -105,10 +117,8 @@ static void run_decode(const CaseInput& in, const Pieces& pieces, Recording& rec
   }
   bring(b.token, token, T - 1, 1), bring(b.position, places, T - 1, 1);
   Tensor ids = to_device(Tensor({steps}, DType::i32)), count = to_device(Tensor({1}, DType::i32));
-  cudaStream_t stream = nullptr;
-  CUDA_CHECK(cudaStreamCreate(&stream));
-  const std::vector<int32_t> made = pieces.decode(w, cache, b, ids, count, int(steps), stream);
-  CUDA_CHECK(cudaStreamDestroy(stream));
+  const Stream stream;
+  const std::vector<int32_t> made = pieces.decode(w, cache, b, ids, count, int(steps), stream.stream);
   rec.output("tokens", Tensor::view_of(made.data(), {int64_t(made.size())}, DType::i32));
   rec.output("position", to_host(b.position.view_rows(0, 1)));  // one past the last token that was fed
 }
