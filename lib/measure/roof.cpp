@@ -40,6 +40,7 @@ HWY_AFTER_NAMESPACE();
 #include <omp.h>
 
 #include <algorithm>
+#include <ctime>
 
 #include "measure/bandwidth.hpp"
 #include "measure/measure.hpp"
@@ -64,15 +65,21 @@ double multiply_add_rate(int threads) {
   return best;
 }
 
+/// Of all threads of this process so far.
+static double processor_seconds() { return double(std::clock()) / CLOCKS_PER_SEC; }
+
 MeasuredRoof measure_roof() {
   const int threads = omp_get_max_threads();
   constexpr int rounds = 8;
   std::vector<double> flops, bytes;
+  bandwidth(threads);  // makes its memory, which is the work of one thread
+  const double start = now(), used = processor_seconds();
   for (int round = 0; round < rounds; ++round) {
     flops.push_back(multiply_add_rate(threads));
     bytes.push_back(bandwidth(threads));
   }
   MeasuredRoof measured;
+  measured.taken = std::max(0.0, 1 - (processor_seconds() - used) / (now() - start) / threads);
   for (std::vector<double>* list : {&flops, &bytes}) {
     std::sort(list->begin(), list->end());
     measured.spread = std::max(measured.spread, 1 - (*list)[rounds / 2] / list->back());

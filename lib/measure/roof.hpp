@@ -13,7 +13,8 @@ double multiply_add_rate(int threads);
 struct MeasuredRoof {
   Roof roof;
   double spread = 0;  ///< of the better half of the rounds, of either number, relative to the best
-  bool noisy() const { return spread > 0.1; }
+  double taken = 0;   ///< share of the threads' time that other programs got
+  bool noisy() const { return spread > 0.1 || taken > 0.1; }
 };
 
 /// Measures bandwidth() and multiply_add_rate() turn by turn for a few seconds, on as many threads as the library uses;

@@ -154,6 +154,8 @@ ordered_json report(const Question& q, const std::vector<Point>& points, bool ru
                       {"bytes_per_second", roof.bandwidth},
                       {"ridge_flops_per_byte", roof.ridge()},
                       {"spread", q.roof.spread},
+                      {"taken_by_others", q.roof.taken},
+                      {"noisy", q.roof.noisy()},
                       {"context", q.context},
                       {"batch", q.batch}};
   all["operations"] = rows_json(q, points, run);
@@ -165,8 +167,11 @@ void print_text(const Question& q, const std::vector<Point>& points, bool run) {
   fmt::print("{} ({})\n  {}, {:.4g} GB/s of 10^9 bytes; the ridge is at {:.1f} FLOP/byte\n", roof.name, roof.source,
              speed(roof.flops), roof.bandwidth * 1e-9, roof.ridge());
   if (q.roof.noisy())
-    fmt::print("  This machine is noisy: the rounds of this measurement differ by {:.0f}%. Close other programs.\n",
-               100 * q.roof.spread);
+    fmt::print(
+        "  This machine is noisy: the rounds of the measurement differ by {:.0f}%, and other programs took {:.0f}% of "
+        "the "
+        "processors' time.\n  Close them, and measure again.\n",
+        100 * q.roof.spread, 100 * q.roof.taken);
   fmt::print("\n{}: {}\n{} bytes a weight, {} a cache element{}\n\n", q.shape.name, description(q.shape.config),
              q.shape.weight_bytes, q.shape.cache_bytes, q.shape.cache_note);
   for (const Phase& phase : q.phases) {
