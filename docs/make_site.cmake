@@ -1,4 +1,4 @@
-# Makes html/ of the site. cmake -DSOURCE=... -DBUILD=... -DMATHJAX=.../MathJax.js -P make_site.cmake
+# Makes html/ of the site. cmake -DSOURCE=... -DBUILD=... -DMATHJAX=.../MathJax.js [-DGNUPLOT=...] -P make_site.cmake
 set(here ${BUILD}/docs)
 set(made ${here}/made)
 set(theme ${here}/theme)
@@ -30,6 +30,23 @@ string(REGEX REPLACE "<navindex>.*</navindex>" "${sidebar}" layout "${layout}")
 file(WRITE ${theme}/layout.xml "${layout}")
 
 include(${SOURCE}/docs/lesson_list.cmake)
+
+# Where there is no gnuplot, a sentence stands in the place of what it would have drawn.
+if(NOT GNUPLOT)
+  file(GLOB pages ${SOURCE}/lessons/*/walkthrough.md)
+  foreach(page IN LISTS pages)
+    file(STRINGS ${page} pictures REGEX "^.image html ")
+    foreach(picture IN LISTS pictures)
+      string(REGEX REPLACE "^.image html ([^ ]+).*" "\\1" picture "${picture}")
+      if(NOT EXISTS ${made}/${picture} AND NOT EXISTS ${SOURCE}/bench/results/${picture})
+        message(NOTICE "${picture} is not drawn: that needs the program gnuplot.")
+        file(WRITE ${theme}/${picture} "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"560\" height=\"60\">"
+          "<text x=\"280\" y=\"35\" text-anchor=\"middle\" fill=\"#888888\" font-family=\"Helvetica\">"
+          "This picture was not drawn: that needs the program gnuplot.</text></svg>\n")
+      endif()
+    endforeach()
+  endforeach()
+endif()
 
 # Any warning fails the site but one: members of a documented type, and specializations, may let their names speak.
 run(doxygen Doxyfile)

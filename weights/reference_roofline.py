@@ -292,7 +292,7 @@ class Counts:
         self.lesson._describe(directory, run, says, model, {}, entries)
 
     def quotient(self, run, what, says, inputs, name, values, unit, dims=()):
-        """A result that is rounded: it may be off by four units in its last place, as float64 or float32 has them."""
+        """A result that is rounded where counts are not: it may be off by four units in the last place of `unit`, float64 or float32."""
         spacing = np.spacing(np.abs(np.array(values, unit))).astype(np.float64)
         self.write(run, what, says, inputs, {}, {name: values}, {name: 4 * spacing}, dims)
 
@@ -390,16 +390,15 @@ def forward_cases(counts, size):
 
 
 def roof_cases(counts, size):
-    for what, bandwidth, peak, says in (("round", 10.0, 40.0, "numbers that can be divided on paper"),
-                                        ("h100", 3.35e12, 989e12, "the H100 of the page"),
-                                        ("slow_processor", 200e9, 50e9, "more bandwidth than FLOPs: the ridge lies below 1")):
+    devices = (("round", 10.0, 40.0, "numbers that can be divided on paper"), ("h100", 3.35e12, 989e12, "the H100 of the page"),
+               ("slow_processor", 200e9, 50e9, "more bandwidth than FLOPs: the ridge lies below 1"))
+    for what, bandwidth, peak, says in devices:
         counts.quotient("ridge", what, says, {"bandwidth": bandwidth, "peak": peak}, "ridge", peak / bandwidth, np.float64)
-        for where, intensity, limit in (("left", 0.125, "left of the ridge: memory is the limit"),
-                                        ("right", 600.0, "right of the ridge: the processor is the limit")):
-            counts.quotient("attainable", f"{what}_{where}", limit, {"intensity": intensity, "bandwidth": bandwidth, "peak": peak},
-                            "attainable", next(y for y in sorted((bandwidth * intensity, peak))), np.float64)
-    counts.quotient("attainable", "at_the_ridge", "on the ridge both limits are one", {"intensity": 4.0, "bandwidth": 10.0, "peak": 40.0},
-                    "attainable", 40.0, np.float64)
+    for what, bandwidth, peak, _ in devices:
+        for where, intensity, says in (("left", 0.125, "left of the ridge: memory is the limit"),
+                                       ("right", 600.0, "right of the ridge: the processor is the limit")):
+            counts.quotient("attainable", f"{what}_{where}", says, {"intensity": intensity, "bandwidth": bandwidth, "peak": peak},
+                            "attainable", sorted((bandwidth * intensity, peak))[0], np.float64)
 
 
 def curve_cases(counts, size):
