@@ -1,6 +1,7 @@
 // Lesson 23: what attention and a whole model do for every byte they move, and how fast that can be at best.
 #include <fmt/format.h>
 
+#include "22_memory/lesson.hpp"
 #include "lesson.hpp"
 #include "measure/plot.hpp"
 #include "model/named_shapes.hpp"
@@ -23,9 +24,10 @@ static void print_line(const char* name, const std::vector<double>& values, int 
   fmt::print("\n");
 }
 
-/// One call of Llama-3-8B, and the best that a device could do with it.
-static void print_call(const char* what, int64_t batch, int64_t rows, int64_t past, const Roof& gpu) {
-  const lesson::Work work = lesson::forward(*named_shape("Llama-3-8B"), batch, rows, past, 2);
+/// One call of a model, and the best that a device could do with it.
+static void print_call(const std::string& what, const Config& model, int64_t batch, int64_t rows, int64_t past,
+                       const Roof& gpu) {
+  const lesson::Work work = lesson::forward(model, batch, rows, past, 2);
   const double best = lesson::attainable(lesson::intensity(work), gpu.bandwidth, gpu.flops);
   const bool memory = lesson::intensity(work) < lesson::ridge(gpu.bandwidth, gpu.flops);
   fmt::print("{:<28}{:>9.3f}{:>9.1f}{:>12.1f}{:>9.1f}{:>9}{:>10.0f}\n", what, work.flops / 1e12, in_gb(work.bytes),
@@ -35,8 +37,7 @@ static void print_call(const char* what, int64_t batch, int64_t rows, int64_t pa
 
 int main(int argc, char** argv) {
   constexpr int64_t N = 1024, d = 128, bytes = 2;
-  fmt::print("one head of width 128 over 1024 tokens, elements of 2 bytes\n");
-  fmt::print("{:<28}{:>16}{:>16}{:>14}\n", "", "FLOPs", "bytes", "FLOP/byte");
+  fmt::print("{:<28}{:>16}{:>16}{:>14}\n", "one head over 1024 tokens", "FLOPs", "bytes", "FLOP/byte");
   print_work("prefill", lesson::prefill_attention(N, d, bytes));
   print_work("a step", lesson::decode_attention(N, d, 1, false, bytes));
   print_work("a step of 64, own caches", lesson::decode_attention(N, d, 64, false, bytes));
@@ -57,23 +58,23 @@ int main(int argc, char** argv) {
   print_line("one cache", numbers(shared), 2);
 
   const Roof gpu = *named_roof("H100");
-  fmt::print("\nLlama-3-8B under the roof of an H100: {:.2f} TB/s, {:.0f} TFLOP/s, ridge {:.1f} FLOP/byte\n",
-             gpu.bandwidth / 1e12, gpu.flops / 1e12, lesson::ridge(gpu.bandwidth, gpu.flops));
+  fmt::print("\nLlama-3-8B on an H100: {:.2f} TB/s, {:.0f} TFLOP/s, ridge {:.1f} FLOP/byte\n", gpu.bandwidth / 1e12,
+             gpu.flops / 1e12, lesson::ridge(gpu.bandwidth, gpu.flops));
   fmt::print("{:<28}{:>9}{:>9}{:>12}{:>9}{:>9}{:>10}\n", "", "TFLOP", "GB", "FLOP/byte", "least ms", "limit",
              "tokens/s");
-  print_call("a prompt of 1024", 1, N, 0, gpu);
-  for (const int64_t batch : {1, 8, 64, 256})
-    print_call(fmt::format("a step of {} behind 1023", batch).c_str(), batch, 1, N - 1, gpu);
+  const Config model = *named_shape("Llama-3-8B");
+  const int64_t most = lesson_22::largest_batch(80LL << 30, bytes * lesson_22::parameters(model),
+                                                lesson_22::cache_bytes(model, N, bytes));  // in 80 GB
+  print_call("a prompt of 1024", model, 1, N, 0, gpu);
+  for (const int64_t batch : {int64_t(1), int64_t(8), int64_t(64), most})
+    print_call(fmt::format("a step of {} behind 1023", batch), model, batch, 1, N - 1, gpu);
 
-  if (argc < 2) return 0;
-  if (!has_gnuplot()) {
-    fmt::print(stderr, "23_roofline: no pictures: gnuplot is not installed\n");
-    return 0;
-  }
+  if (argc > 1 && !has_gnuplot()) fmt::print(stderr, "23_roofline: no pictures: gnuplot is not installed\n");
+  if (argc < 2 || !has_gnuplot()) return 0;
   const std::filesystem::path folder = argv[1];
-  const Curve prompt{"", "#1f6fb4", tokens, numbers(prefill)},
-      one{"one cache for all", "#1f6fb4", requests, numbers(shared)},
-      each{"a cache each", "#d9822b", requests, numbers(own)};
+  const Curve prompt{"", "#1f6fb4", tokens, numbers(prefill)};
+  const Curve one{"one cache for all", "#1f6fb4", requests, numbers(shared)};
+  const Curve each{"a cache each", "#d9822b", requests, numbers(own)};
   draw_picture(folder / "23_prefill.svg", "Prefill attention", {{"", "context, tokens", "FLOP/byte", {prompt}}});
   draw_picture(folder / "23_decode.svg", "A step of decoding", {{"", "batch, requests", "FLOP/byte", {one, each}}});
 }
