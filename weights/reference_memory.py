@@ -35,8 +35,8 @@ TABLE_MODEL = "llama_3_8b"
 TABLE = {1024: (556, 520), 2048: (278, 260), 4096: (139, 130)}
 TABLE_GPUS = {2: (1196, 1160), 4: (2476, 2440), 8: (5036, 5000)}
 
-# Published shapes with the number of parameters that is published beside them, and shapes of ours: no two sizes alike, a head
-# whose width is not C/H, tied and not, G of 1, and a vocabulary and an F that nobody can deal out evenly.
+# Published shapes with the number of parameters that is published beside them, and shapes of ours: a head whose width
+# is not C/H, tied and not, G of 1, a vocabulary that nobody can deal out evenly, and an F that some cannot.
 SHAPES = {
     "tinyllama": dict(L=22, H=32, G=4, C=2048, F=5632, V=32000, context=2048, published=1_100_048_384),
     "llama_2_7b": dict(L=32, H=32, G=32, C=4096, F=11008, V=32000, context=4096, published=6_738_415_616),

@@ -61,11 +61,11 @@ int main() {
   }
 
   // Other shapes: the course's formula does not miss the same share of each.
-  fmt::print("\n{:<14}{:>16}{:>16}{:>8}{:>12}{:>16}\n", "model", "course", "exact", "share", "GB, bf16",
-             "GB of a cache");
+  fmt::print("\n{:<13}{:>15}{:>15}{:>8}{:>10}{:>15}\n", "model", "course", "exact", "share", "GB, bf16",
+             "bytes a token");
   for (const char* name : {"TinyLlama", "Llama-3.2-1B", "Llama-3.2-3B", "Llama-2-7B", "Llama-3-8B", "Llama-3-70B"}) {
     const Config m = *named_shape(name);
-    fmt::print("{:<14}{:>16}{:>16}{:>7.1f}%{:>12.3f}{:>22}\n", name, with_commas(course_parameters(m)),
+    fmt::print("{:<13}{:>15}{:>15}{:>7.1f}%{:>10.3f}{:>15}\n", name, with_commas(course_parameters(m)),
                with_commas(parameters(m)), 100.0 * double(course_parameters(m)) / double(parameters(m)),
                gigabytes(parameters(m) * weight), with_commas(cache_bytes(m, 1, element)));
   }
