@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
@@ -41,6 +42,18 @@ std::string range(const std::vector<double>& numbers, bool log, double beyond) {
   return log ? fmt::format("[{}:{}]", *least / 1.3, *largest * beyond) : fmt::format("[0:{}]", *largest * 1.04);
 }
 
+/// Tics of a logarithmic axis: powers of ten, and where there are few of them 2 and 5 times those.
+std::string tics(char axis, const std::vector<double>& numbers, bool log) {
+  if (!log || numbers.empty()) return fmt::format("set {}tics autofreq\n", axis);
+  const auto [least, largest] = std::minmax_element(numbers.begin(), numbers.end());
+  const bool few = *largest / *least < 300;
+  std::string list;
+  for (double power = std::pow(10, std::floor(std::log10(*least)) - 1); power <= *largest * 10; power *= 10)
+    for (const double times : {1, 2, 5})
+      if (times == 1 || few) list += fmt::format("{}{:g}", list.empty() ? "" : ", ", power * times);
+  return fmt::format("set {}tics ({})\n", axis, list);
+}
+
 /// The axes of a panel and the data of its curves.
 std::string axes(const Panel& panel, size_t number) {
   std::string script;
@@ -58,10 +71,12 @@ std::string axes(const Panel& panel, size_t number) {
       }
     script += "END\n";
   }
-  const char* place = panel.key_below ? "set key below center maxcols 2\n" : "set key inside top left maxcols auto\n";
+  const char* place = panel.key_below ? "set key below center horizontal maxrows auto samplen 4 height 1\n"
+                                      : "set key inside top left vertical height 0 samplen 4\n";
   script += std::string(place) + "unset logscale\n";
   if (panel.log_x) script += "set logscale x\n";
   if (panel.log_y) script += "set logscale y\n";
+  script += tics('x', x, panel.log_x) + tics('y', y, panel.log_y);
   return script +
          fmt::format("set title {}\nset xlabel {}\nset ylabel {}\nset xrange {}\nset yrange {}\n", quoted(panel.title),
                      quoted(panel.x_label), quoted(panel.y_label),

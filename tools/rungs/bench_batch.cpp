@@ -116,6 +116,7 @@ void measure_cell(Cell& cell, const Bench& bench, Progress& progress) {
   const bool resets = reset_peak_memory();
   const std::optional<int64_t> resident = resident_memory(), free = ops.free_memory();
   int64_t least = free.value_or(0);
+  std::optional<int64_t> peak;
   bool first = true;
   {
     const auto model = load_model(ops, bench.command.model, cell.run.plan());
@@ -125,12 +126,13 @@ void measure_cell(Cell& cell, const Bench& bench, Progress& progress) {
         progress.advance(int64_t(step.fed.size()));
         if (bench.on_gpu() && step.sequence == 0) least = std::min(least, ops.free_memory().value_or(0));
       });
+      if (first) peak = peak_memory();  // a run after it begins with what malloc kept of this one
       first = false;
     });
   }
   if (bench.on_gpu())
     cell.peak = double(*free - least);
-  else if (const std::optional<int64_t> peak = peak_memory(); resets && peak && resident)
+  else if (resets && peak && resident)
     cell.peak = double(*peak - *resident);
 }
 
@@ -248,7 +250,7 @@ std::vector<Panel> panels_of(const Bench& bench) {
     Panel lines = without_and_with("", "", "", x, expected[0], expected[1]);
     for (Curve& curve : lines.curves) {
       if (curve.x.empty()) continue;
-      curve.name += ", predicted";
+      curve.name = both.curves.size() == 2 ? "predicted" : "";  // the colours say of which
       curve.style = Curve::Style::dashed;
       both.curves.push_back(curve);
     }
