@@ -1,6 +1,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli.hpp"
+#include "model/named_shapes.hpp"
+#include "model/random_llama.hpp"
 
 using namespace rungs;
 using namespace rungs::test;
@@ -56,6 +58,133 @@ TEST_CASE("bench cache refuses lengths that cannot be measured") {
   check_fails(f.bench + "--tokens 0", 2, "tokens: wanted at least 1, found 0");
   CHECK(run_rungs(f.bench + "--lengths four").status == 2);
   CHECK(f.folder.files().empty());
+}
+
+namespace {
+
+/// A LLaMA of few weights that knows as many positions as wanted.
+struct TinyLlama {
+  explicit TinyLlama(int64_t context, int64_t layers = 2) {
+    Config c = *named_shape("stories15M");
+    c.context = context, c.width = 16, c.heads = 2, c.kv_heads = 2, c.head_width = 8, c.inner_width = 32,
+    c.layers = layers;
+    c.vocabulary = 100;
+    save_random_llama(folder.path(), c, DType::bf16, 1);
+  }
+  Folder folder;
+  std::string bench = "bench batch --model " + folder.path().string() + " --out " + (folder / "batch.json").string();
+};
+
+}  // namespace
+
+TEST_CASE("bench batch without gnuplot says so, and still prints the tables and writes the report") {
+  const TinyLlama tiny(64);
+  const Outcome run = run_rungs(tiny.bench + " --batch 1,3 --input 8 --output 4 --threads 1", "PATH=/nowhere");
+  CHECK(run.status == 0);
+  CHECK(run.err == "");
+  CHECK(run.out.find("batch  cache   measured predicted  error   measured predicted  error  tokens/s") != run.out.npos);
+  CHECK(run.out.find("predicted 13,600: +0.0%") != run.out.npos);
+  CHECK(run.out.find("without / with run time  peak memory") != run.out.npos);
+  CHECK(run.out.find("gnuplot is not installed, so there is no plot") != run.out.npos);
+  CHECK(!std::filesystem::exists(tiny.folder / "batch.png"));
+  const json report = json::parse(read_text(tiny.folder / "batch.json"));
+  CHECK(report["threads"] == 1);
+  CHECK(report["weights"]["bytes"] == report["weights"]["predicted_bytes"]);
+  REQUIRE(report["rows"].size() == 4);
+  CHECK(report["rows"][2]["batch"] == 3);
+  CHECK(report["rows"][2]["cache"] == false);
+  CHECK(report["rows"][3]["cache"] == true);
+  CHECK(report["rows"][3]["predicted"]["cache"] == 3 * 2 * 2 * 12 * 16 * 4);  // sequences, K and V, layers, tokens, f32
+  CHECK(report["rows"][2]["predicted"]["cache"] == 0);
+  const double seconds = report["rows"][3]["seconds"], tokens_per_second = report["rows"][3]["tokens_per_second"];
+  CHECK(seconds > 0);
+  CHECK(tokens_per_second == doctest::Approx(3 * 4 / seconds));
+  CHECK(report["without_over_with"].size() == 2);
+}
+
+TEST_CASE("bench batch draws the pictures where gnuplot is installed") {
+  if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) {
+    MESSAGE("SKIPPED: gnuplot is not installed");
+    return;
+  }
+  const TinyLlama tiny(64);
+  const Outcome run = run_rungs(tiny.bench + " --batch 1,2 --input 4 --output 2 --threads 1");
+  CHECK(run.status == 0);
+  CHECK(run.err == "");
+  CHECK(read_text(tiny.folder / "batch.png").starts_with("\x89PNG"));
+  CHECK(read_text(tiny.folder / "batch.svg").find("</svg>") != std::string::npos);
+  CHECK(run.out.find("batch (sequences)") != run.out.npos);
+  const Outcome piped = run_rungs(tiny.bench + " --batch 1 --input 4 --output 2 --threads 1 --json");
+  CHECK(json::parse(piped.out) == json::parse(read_text(tiny.folder / "batch.json")));
+}
+
+TEST_CASE("bench batch measures a backend and says which") {
+  const TinyLlama tiny(64);
+  const Outcome run = run_rungs(tiny.bench + " --batch 1 --input 4 --output 2 --json --backend cuda --on host");
+  CHECK(run.status == 0);
+  const json report = json::parse(run.out);
+  CHECK(report["backend"] == "cuda on host");
+  CHECK(report["rows"][0]["predicted_seconds"].is_null());  // the roof is that of another machine
+}
+
+#ifndef __SANITIZE_ADDRESS__  // which takes memory for itself
+TEST_CASE("the peak memory that bench batch predicts is the one that it measures") {
+  const Folder folder;
+  save_random_llama(folder.path(), *named_shape("stories15M"), DType::bf16, 1);
+  const Outcome run = run_rungs("bench batch --json --batch 1,4 --input 32 --output 4 --model " +
+                                folder.path().string() + " --out " + (folder / "batch.json").string());
+  CHECK(run.status == 0);
+  for (const json& row : json::parse(run.out)["rows"]) {
+    CAPTURE(row.dump());
+    if (row["peak_bytes"].is_null()) continue;  // this kernel does not let a process reset its peak
+    CHECK(std::abs(row["peak_error"].get<double>()) < 0.05);
+  }
+}
+#endif
+
+TEST_CASE("bench batch refuses what is no batch and no length") {
+  const TinyLlama tiny(64);
+  const auto refuses = [&](const std::string& options, const std::string& sentence) {
+    check_fails(tiny.bench + options, 2, sentence);
+  };
+  refuses(" --batch 0", "batch: wanted from 1 to 1048576, found 0");
+  refuses(" --batch 4,-1", "batch: wanted from 1 to 1048576, found -1");
+  refuses(" --batch 2000000", "batch: wanted from 1 to 1048576, found 2000000");
+  refuses(" --batch four", "Could not convert: --batch = four");
+  refuses(" --batch 99999999999999999999", "batch: wanted from 1 to 1048576, found 9223372036854775807");
+  refuses(" --input 0", "input: wanted at least 1, found 0");
+  refuses(" --input=-3", "input: wanted at least 1, found -3");
+  refuses(" --input many", "Could not convert: --input = many");
+  refuses(" --input 4 --output 0", "output: wanted at least 1, found 0");
+  refuses(" --input 4 --output=-3", "output: wanted at least 1, found -3");
+  refuses(" --output many", "Could not convert: --output = many");
+  refuses(" --input 60 --output 5", "input and output: 60 and 5 tokens are more than the model's context of 64");
+  refuses(
+      " --input 9223372036854775807 --output 9223372036854775807",
+      "input and output: 9223372036854775807 and 9223372036854775807 tokens are more than the model's context of 64");
+  CHECK(!std::filesystem::exists(tiny.folder / "batch.json"));
+}
+
+TEST_CASE("bench batch says before it begins that a batch or a context needs more memory than is free") {
+  const TinyLlama tiny(1 << 24, 256);  // 32 KiB of cache for a token
+  const auto said = [&](const std::string& options) {
+    const Outcome run = run_rungs(tiny.bench + options);
+    CHECK(run.status == 2);
+    CHECK(run.out == "");
+    CHECK(std::count(run.err.begin(), run.err.end(), '\n') == 1);
+    return run.err;
+  };
+  const std::string batch = said(" --batch 1000000 --input 10000 --output 1");
+  CHECK(batch.starts_with("rungs: a batch of 1000000 sequences of 10001 tokens needs 298 TiB of memory, of which "));
+  const std::string words = "the largest that fits is ";
+  REQUIRE(batch.find(words) != batch.npos);
+  const int64_t fits = std::stoll(batch.substr(batch.find(words) + words.size()));
+  CHECK(fits >= 1);
+  CHECK(fits < 1000000);
+
+  const std::string context = said(" --batch 1 --input 16000000 --output 1");
+  CHECK(context.starts_with("rungs: a batch of 1 sequence of 16000001 tokens needs "));
+  CHECK(context.ends_with(" are free: not even one sequence fits\n"));
 }
 
 TEST_SUITE_END();

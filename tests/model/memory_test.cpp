@@ -1,3 +1,5 @@
+#include "systems/memory.hpp"
+
 #include "model/footprint.hpp"
 #include "ops/cpu_ops.hpp"
 #include "support.hpp"
@@ -18,7 +20,10 @@ struct SmallDevice final : CpuOps {
     allocated += int64_t(size_t(shape.count()) * bytes_of(dtype));
     return CpuOps::allocate(shape, dtype);
   }
-  int64_t free, allocated = 0;
+  void settle(std::initializer_list<Tensor*> weights) override {
+    for (const Tensor* weight : weights) settled += int64_t(weight->bytes());
+  }
+  int64_t free, allocated = 0, settled = 0;
 };
 
 const std::filesystem::path stories = weights_directory() / "stories";
@@ -61,6 +66,24 @@ TEST_CASE("what was said to be needed is what is allocated") {
   const Tensor logits = ops.allocate({2, model->config().vocabulary}, DType::f32);
   const Footprint f = footprint(model->config(), 2, 150, 64);
   CHECK(ops.allocated == f.cache + f.scratch);
+}
+
+TEST_CASE("parameters and cache take to the byte what was predicted for them") {
+  for (const std::string name : {"stories", "decoder"}) {
+    CAPTURE(name);
+    SmallDevice ops(int64_t(1) << 30);
+    const auto model = load_model(ops, weights_directory() / name, {.max_rows = 16});
+    const Config& c = model->config();
+    const int64_t element = name == "stories" ? 2 : 4;  // bf16, f32
+    CHECK(ops.settled == count_parameters(c).total() * element + footprint(c, 1, c.context, 16).angles);
+
+    const int64_t sequences = 3, context = 150;
+    const KvCache cache(ops, c, sequences, context);
+    size_t bytes = 0;
+    for (const LayerCache& layer : cache.layers) bytes += layer.k.bytes() + layer.v.bytes();
+    CHECK(int64_t(bytes) == sequences * cache_elements(c, context) * 4);
+    CHECK(int64_t(bytes) == footprint(c, sequences, context, 16).cache);
+  }
 }
 
 TEST_SUITE_END();

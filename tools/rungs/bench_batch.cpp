@@ -60,9 +60,9 @@ double error_of(double predicted, double measured) { return predicted / measured
 /// Bytes that a batch needs at most, with or without the cache.
 int64_t needed(const Bench& bench, int64_t batch) {
   const Config& c = bench.config;
-  const auto [most_batch, input, output] = std::tuple(batch, bench.command.input, bench.command.output);
-  const double cache = 8.0 * double(c.layers * c.kv_heads * c.head_width) * double(most_batch) * double(input + output);
-  if (cache > 1e18) return std::numeric_limits<int64_t>::max();
+  const int64_t input = bench.command.input, output = bench.command.output;
+  const double cache = 8.0 * double(c.layers * c.kv_heads * c.head_width) * double(batch) * double(input + output);
+  if (cache > 0x1p59) return std::numeric_limits<int64_t>::max();
   int64_t most = 0;
   for (const bool with : {false, true})
     most = std::max(most, predict_memory(c, {batch, input, output, with}, bench.weights, bench.command.device).total());
@@ -79,10 +79,11 @@ void check_free_memory(const Bench& bench) {
     const int64_t middle = (fits + beyond) / 2;
     (needed(bench, middle) <= *free ? fits : beyond) = middle;
   }
-  throw UsageError(
-      fmt::format("a batch of {} sequences of {} tokens needs {} of memory, of which {} are free: {}", batch, context,
-                  need == std::numeric_limits<int64_t>::max() ? "more than a EiB" : in_units(need), in_units(*free),
-                  fits ? fmt::format("the largest that fits is {}", fits) : "not even one sequence fits"));
+  const bool huge = need == std::numeric_limits<int64_t>::max();
+  throw UsageError(fmt::format("a batch of {} sequence{} of {} tokens needs {} of memory, of which {} are free: {}",
+                               batch, batch == 1 ? "" : "s", context, huge ? "more than 2⁵⁹ bytes" : in_units(need),
+                               in_units(*free),
+                               fits ? fmt::format("the largest that fits is {}", fits) : "not even one sequence fits"));
 }
 
 void check(const Bench& bench) {

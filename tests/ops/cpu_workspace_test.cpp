@@ -1,0 +1,41 @@
+#include "ops/cpu_workspace.hpp"
+
+#include "measure/peak_memory.hpp"
+#include "ops/cpu_ops.hpp"
+#include "support.hpp"
+
+using namespace rungs;
+using namespace rungs::test;
+
+TEST_SUITE_BEGIN("ops");
+
+TEST_CASE("a product takes for itself what was predicted") {
+#ifdef __SANITIZE_ADDRESS__
+  MESSAGE("SKIPPED: the sanitizer's malloc takes more");
+#else
+  if (!reset_peak_memory()) {
+    MESSAGE("SKIPPED: this kernel does not let a process reset its peak");
+    return;
+  }
+  const int64_t C = 512, K = 8000;
+  for (const DType dtype : {DType::f32, DType::bf16})
+    for (const int64_t N : {int64_t(4), int64_t(64)}) {
+      CAPTURE(N);
+      CAPTURE(name_of(dtype));
+      const Tensor x = random_tensor({N, C}, 1), weight = converted(random_tensor({K, C}, 2), dtype);
+      Tensor out({N, K});
+      CpuOps().linear(out, x, weight, {});  // so that the code is in memory, and threads are there
+      CpuOps ops;
+      reset_peak_memory();
+      const int64_t before = *resident_memory();
+      ops.linear(out, x, weight, {});
+      const LinearWorkspace predicted = linear_workspace(N, K, C, dtype);
+      CHECK((predicted.packed > 0) == (N == 64));
+      CHECK((predicted.widened > 0) == (N == 64 && dtype == DType::bf16));
+      const int64_t took = *peak_memory() - before;
+      CHECK(std::abs(took - predicted.widened - predicted.packed) < 1 << 20);
+    }
+#endif
+}
+
+TEST_SUITE_END();
