@@ -68,7 +68,6 @@ int main(int argc, char** argv) {
   print_call("a prompt of 1024", model, 1, N, 0, gpu);
   for (const int64_t batch : {int64_t(1), int64_t(8), int64_t(64), most})
     print_call(fmt::format("a step of {} behind 1023", batch), model, batch, 1, N - 1, gpu);
-
   if (argc > 1 && !has_gnuplot()) fmt::print(stderr, "23_roofline: no pictures: gnuplot is not installed\n");
   if (argc < 2 || !has_gnuplot()) return 0;
   const std::filesystem::path folder = argv[1];
