@@ -65,7 +65,9 @@ def shape(name, seed):
     if name != "small_mqa":
         m["H"], m["G"] = sizes.heads(m["H"], m["G"])
     m["D"] = sizes.width(m["D"])
-    return m | {letter: m[letter] + sizes.more for letter in ("L", "C", "F", "V", "context")}
+    for letter in ("L", "C", "context", "F", "F", "V", "V"):  # F and V stay odd where they were
+        m[letter] += sizes.more
+    return m
 
 
 def save_shapes(root, seed):
@@ -335,17 +337,19 @@ def batch_cases(c):
 
 
 def gpu_cases(c):
+    G = {model: c.kv_heads(model) for model in ("small", "small_tied", "small_wide")}  # of another seed they differ
+    some = max(gpus for gpus in range(1, G["small_wide"]) if G["small_wide"] % gpus == 0)
     for what, model, gpus, context, weight, element, says in (
-            ("one", "small", 1, 5, 2, 2, "one GPU holds everything"), ("two", "small", 2, 5, 2, 4, "norms stand on both; V and F are odd"),
-            ("tied", "small_tied", 2, 3, 4, 2, "a tied table is dealt out once"),
-            ("four", "small", 4, 5, 4, 2, "more GPUs than key/value heads: each has one"),
+            ("one", "small", 1, 5, 2, 2, "one GPU holds everything"),
+            ("two", "small", G["small"], 5, 2, 4, "norms stand on both; V and F are odd"),
+            ("tied", "small_tied", G["small_tied"], 3, 4, 2, "a tied table is dealt out once"),
+            ("four", "small", 2 * G["small"], 5, 4, 2, "more GPUs than key/value heads: each has one"),
             ("one_head", "small_mqa", 4, 6, 2, 1, "one key/value head, copied four times"),
-            ("wide", "small_wide", 3, 4, 1, 2, "three GPUs"),
+            ("wide", "small_wide", some, 4, 1, 2, "fewer GPUs than key/value heads"),
             ("sixteen", "llama_3_8b", 16, 1024, 2, 2, "two GPUs hold the same key/value head"),
             ("llama_3_70b", "llama_3_70b", 8, 4096, 2, 2, "131 GB on eight GPUs"),
             ("llama_2_13b", "llama_2_13b", 8, 2048, 2, 1, "a cache of one byte")):
-        if c.kv_heads(model) % gpus == 0 or gpus % c.kv_heads(model) == 0:  # sizes of another seed may not fit
-            c.per_gpu(what, model, gpus, context, weight, element, says)
+        c.per_gpu(what, model, gpus, context, weight, element, says)
     for gpus in TABLE_GPUS:
         c.per_gpu(f"row_{gpus}", TABLE_MODEL, gpus, 1024, 2, 2, f"the table's row of {gpus} GPUs")
     for what, model, gpus, error in (("heads", "llama_3_8b", 3, "32 query heads cannot be dealt out to 3 GPUs"),
