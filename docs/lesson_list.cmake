@@ -4,6 +4,7 @@ file(STRINGS ${BUILD}/lessons.txt lines)
 set(LESSON_LIST "")
 set(nodes "")
 set(arrows "")
+set(alone "")
 foreach(line IN LISTS lines)
   separate_arguments(builds_on UNIX_COMMAND "${line}")
   list(POP_FRONT builds_on lesson)
@@ -29,6 +30,12 @@ foreach(line IN LISTS lines)
   string(REGEX REPLACE "^0*([0-9]+)_" "\\1  " label "${lesson}")
   string(REPLACE "_" " " label "${label}")
   string(APPEND nodes "  \"${lesson}\" [label=\"${label}\", tooltip=\"${title}\", URL=\"\\ref lesson_${lesson}\"]\n")
+  if(NOT builds_on)  # those that call no other stand below each other
+    if(alone)
+      string(APPEND arrows "  \"${alone}\" -> \"${lesson}\" [style=invis]\n")
+    endif()
+    set(alone ${lesson})
+  endif()
   foreach(below IN LISTS builds_on)
     string(APPEND arrows "  \"${below}\" -> \"${lesson}\"\n")
   endforeach()
@@ -36,8 +43,8 @@ endforeach()
 
 configure_file(${SOURCE}/docs/walkthrough.md.in ${made}/walkthrough.md @ONLY)
 file(WRITE ${made}/lessons.dot "digraph lessons {
-  bgcolor=\"transparent\"; rankdir=LR; nodesep=0.25; ranksep=0.35
-  node [shape=box, style=\"rounded,filled\", color=\"#888888\", fillcolor=\"#cfe2ff\", fontcolor=\"#222222\", fontname=\"Helvetica\", fontsize=12, margin=\"0.14,0.08\"]
+  bgcolor=\"transparent\"; nodesep=0.2; ranksep=0.3
+  node [shape=box, style=\"rounded,filled\", color=\"#888888\", fillcolor=\"#cfe2ff\", fontcolor=\"#222222\", fontname=\"Helvetica\", fontsize=12, margin=\"0.1,0.07\"]
   edge [color=\"#888888\", arrowsize=0.7]
 ${nodes}${arrows}}
 ")
