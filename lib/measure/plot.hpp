@@ -26,6 +26,7 @@ struct Panel {
   bool key_below = false;  ///< not within the axes, where there is no room above the curves
 };
 
+/// The command gnuplot is installed.
 bool has_gnuplot();
 
 /// One picture of all panels beside each other; .png or .svg. \throws FileError; no partial file is left.

@@ -10,8 +10,10 @@
 
 namespace rungs {
 
+/// Times the operations of other Ops.
 class TimingOps final : public Ops {
  public:
+  /// Of all calls of one operation.
   struct Sum {
     double seconds = 0;
     int64_t calls = 0;

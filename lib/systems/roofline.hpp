@@ -26,6 +26,7 @@ struct Roof {
 
 /// "A100", "H100", "H200", "RTX 4090": dense products of bf16 with sums in f32. Nothing for another name.
 std::optional<Roof> named_roof(std::string_view name);
+/// All names, as they are usually written.
 std::vector<std::string> roof_names();
 
 /// Bytes of one element.
