@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "ops/cpu_workspace.hpp"
+#include "systems/memory.hpp"
+#include "systems/units.hpp"
 
 namespace rungs {
 
@@ -16,7 +18,7 @@ Footprint footprint(const Config& c, int64_t sequences, int64_t context, int64_t
   const int64_t floats = (llama ? 4 : 5) * c.width + 2 * q_width + 2 * kv_width + (llama ? 2 : 1) * c.inner_width;
   const int64_t ids = 4;  // token, sequence, position, wanted
   Footprint f;
-  f.cache = 2 * c.layers * sequences * context * kv_width * f32;
+  f.cache = sequences * cache_elements(c, context) * f32;
   f.scratch = rows * (floats * f32 + ids * i32) + sequences * c.vocabulary * f32;
   f.angles = c.rotary ? context * c.head_width * f32 : 0;
   return f;
@@ -40,11 +42,6 @@ int64_t cpu_workspace(const Config& c, int64_t sequences, int64_t context, int64
   return widened + packed + attention_workspace(std::min(rows, context), context, c.heads, c.head_width) + host_logits;
 }
 
-static std::string size_of(int64_t bytes) {
-  return bytes < 1'000'000'000 ? fmt::format("{:.2f} MB", double(bytes) / 1e6)
-                               : fmt::format("{:.2f} GB", double(bytes) / 1e9);
-}
-
 void check_memory(Ops& ops, const Config& config, int64_t weight_bytes, const LoadOptions& options) {
   const std::optional<int64_t> free = ops.free_memory();
   if (!free) return;
@@ -62,9 +59,9 @@ void check_memory(Ops& ops, const Config& config, int64_t weight_bytes, const Lo
     (needed(middle, middle) <= *free ? fits : beyond) = middle;
   }
   const std::string advice = fits > 0 ? fmt::format("a context of {} tokens would fit", fits)
-                                      : fmt::format("its weights alone take {}", size_of(weight_bytes));
+                                      : fmt::format("its weights alone take {}", in_units(weight_bytes));
   throw Error(fmt::format("{} needs {} of the device's memory, of which {} are free: {}", config.directory.string(),
-                          size_of(all), size_of(*free), advice));
+                          in_units(all), in_units(*free), advice));
 }
 
 }  // namespace rungs

@@ -46,10 +46,11 @@ TEST_CASE("a device with too little memory is found out before loading, and whic
   CHECK(refusal(large, options) == "");
   CHECK(refusal(tiny, options) ==
         stories.string() +
-            " needs 16.13 MB of the device's memory, of which 1.00 MB are free: its weights alone take "
-            "4.33 MB");
+            " needs 15.4 MiB of the device's memory, of which 977 KiB are free: its weights alone take "
+            "4.13 MiB");
   const std::string sentence = refusal(small, options);
-  CHECK(sentence.starts_with(stories.string() + " needs 16.13 MB of the device's memory, of which 9.00 MB are free: "));
+  CHECK(
+      sentence.starts_with(stories.string() + " needs 15.4 MiB of the device's memory, of which 8.58 MiB are free: "));
   CHECK(small.allocated <= 4 * 64 * 4);  // the places of rows, nothing else
 
   const std::string before = "a context of ";
