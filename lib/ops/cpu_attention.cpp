@@ -30,7 +30,7 @@ void CpuOps::attention(Tensor& out, const Tensor& q, const Tensor& k, const Tens
 }
 
 void CpuOps::need_scores(int64_t floats) {
-  if (int64_t(scores_.size()) < floats) scores_.resize(size_t(floats));
+  if (scores_.count() < floats) scores_ = Tensor::uninitialised({floats});
 }
 
 // One query: keys and values are read once, in the order in which they lie in memory, some at a time for all heads.

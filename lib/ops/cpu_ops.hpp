@@ -38,7 +38,7 @@ class CpuOps : public Ops {
   void attend_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttendSizes& sizes);
   void attend_many(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttendSizes& sizes);
 
-  std::vector<float> scores_;  // see attend_one; else for each thread (queries at a time, S)
+  Tensor scores_;  // see attend_one; else for each thread (queries at a time, S)
   Tensor widened_;             // some rows of a weight of 16 bits, as f32; see linear
 };
 

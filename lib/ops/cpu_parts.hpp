@@ -38,8 +38,9 @@ inline int64_t widened_rows(int64_t C) { return std::max<int64_t>(1, widened_flo
 inline int64_t chunks_of_keys(int64_t S) { return (S + keys_at_a_time - 1) / keys_at_a_time; }
 /// Floats of each chunk of keys and each head: its part of the result (D), largest score, sum of weights, weights.
 inline int64_t room_of_chunk(int64_t D) { return D + 2 + keys_at_a_time; }
-/// Floats of each thread for scores of some queries over S keys.
-inline int64_t room_of_scores(int64_t S) { return std::max(scores_in_cache, S); }
+/// Floats of each thread for scores of some queries over S keys: whole lines of the cache, for how Eigen sums a row
+/// depends on where it begins.
+inline int64_t room_of_scores(int64_t S) { return std::max(scores_in_cache, (S + 15) / 16 * 16); }
 ///@}
 
 /// work(i) for each i in [0, n), the last ones first. An OpenMP region allocates even where it runs on one thread, so

@@ -33,8 +33,8 @@ TEST_CASE("rungs alone prints its help") {
 }
 
 TEST_CASE("each command explains itself") {
-  for (const std::string command : {"generate", "logits", "tokenize", "inspect", "convert", "bench cache", "bench batch",
-                                    "calc memory", "calc intensity", "calc roofline", "grade"}) {
+  for (const std::string command : {"generate", "logits", "tokenize", "inspect", "convert", "bench cache",
+                                    "bench batch", "calc memory", "calc intensity", "calc roofline", "grade"}) {
     const Outcome help = run_rungs(command + " --help");
     CHECK(help.status == 0);
     std::string name = "help_" + command;
