@@ -38,8 +38,8 @@ class CpuOps : public Ops {
   void attend_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttendSizes& sizes);
   void attend_many(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttendSizes& sizes);
 
-  Tensor scores_;  // see attend_one; else for each thread (queries at a time, S)
-  Tensor widened_;             // some rows of a weight of 16 bits, as f32; see linear
+  Tensor scores_;   // see attend_one; else for each thread (queries at a time, S)
+  Tensor widened_;  // some rows of a weight of 16 bits, as f32; see linear
 };
 
 /// From now on every operation of this thread's CpuOps takes up to n threads; otherwise as many as there are
