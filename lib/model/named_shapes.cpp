@@ -43,7 +43,7 @@ std::optional<Config> named_shape(std::string_view name) {
   if (wanted == "8b") wanted = "llama-3-8b";
   if (wanted == "1b") wanted = "llama-3.2-1b";
   const auto* s =
-      std::find_if(std::begin(shapes), std::end(shapes), [&](const Published& s) { return lower(s.name) == wanted; });
+      std::find_if(std::begin(shapes), std::end(shapes), [&](const Published& p) { return lower(p.name) == wanted; });
   if (s == std::end(shapes)) return std::nullopt;
   Config c;
   c.model_type = "llama";
