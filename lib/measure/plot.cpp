@@ -133,6 +133,13 @@ void draw_picture(const std::filesystem::path& path, const std::string& title, c
   throw FileError(path.string() + ": gnuplot could not draw this picture");
 }
 
+bool draw_pictures(const std::filesystem::path& stem, const std::string& title, const std::vector<Panel>& panels) {
+  if (!has_gnuplot()) return false;
+  if (stem.has_parent_path()) std::filesystem::create_directories(stem.parent_path());
+  for (const char* kind : {".png", ".svg"}) draw_picture(stem.string() + kind, title, panels);
+  return true;
+}
+
 void draw_in_terminal(const std::vector<Panel>& panels) {
   std::string script =
       "set terminal dumb noenhanced size 79,22\nset tics nomirror\nset border 3\nset key top left Left\n";

@@ -32,6 +32,14 @@ bool has_gnuplot();
 /// One picture of all panels beside each other; .png or .svg. \throws FileError; no partial file is left.
 void draw_picture(const std::filesystem::path& path, const std::string& title, const std::vector<Panel>& panels);
 
+/// STEM.png and STEM.svg, in a folder that is made where there is none. False, and nothing drawn, where gnuplot is not
+/// installed. \throws FileError
+bool draw_pictures(const std::filesystem::path& stem, const std::string& title, const std::vector<Panel>& panels);
+
+/// What to say then.
+inline constexpr const char* gnuplot_missing =
+    "gnuplot is not installed, so there is no plot: sudo apt-get install gnuplot-nox";
+
 /// The panels below each other, in characters, on stdout.
 void draw_in_terminal(const std::vector<Panel>& panels);
 

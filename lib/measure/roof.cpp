@@ -37,6 +37,7 @@ static double multiply_and_add(int64_t times, float* out) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include <fmt/format.h>
 #include <omp.h>
 
 #include <algorithm>
@@ -63,6 +64,14 @@ double multiply_add_rate(int threads) {
     best = std::max(best, flops / (now() - start));
   }
   return best;
+}
+
+std::string MeasuredRoof::noise() const {
+  if (!noisy()) return "";
+  return fmt::format(
+      "This machine is noisy: the rounds of the measurement of its roof differ by {:.0f}%, and other programs took "
+      "{:.0f}% of the processors' time. Close them, and measure again.\n",
+      100 * spread, 100 * taken);
 }
 
 /// Of all threads of this process so far.

@@ -1,6 +1,8 @@
 /// The roof of this machine, measured.
 #pragma once
 
+#include <string>
+
 #include "systems/roofline.hpp"
 
 namespace rungs {
@@ -15,6 +17,7 @@ struct MeasuredRoof {
   double spread = 0;  ///< of the better half of the rounds, of either number, relative to the best
   double taken = 0;   ///< share of the threads' time that other programs got
   bool noisy() const { return spread > 0.1 || taken > 0.1; }
+  std::string noise() const;  ///< a sentence about it, with its end of line; "" where it is quiet
 };
 
 /// Measures bandwidth() and multiply_add_rate() turn by turn for a few seconds, on as many threads as the library uses;

@@ -231,11 +231,7 @@ void print_text(const Bench& bench) {
         bench.roof->roof.flops * 1e-9, bench.roof->roof.bandwidth * 1e-9);
   else
     fmt::print("\nNo run time is predicted: the roof of this device is not known.\n");
-  if (bench.roof && bench.roof->noisy())
-    fmt::print(
-        "This machine is noisy: the rounds of that measurement differ by {:.0f}%, and other programs took {:.0f}% "
-        "of the processors' time.\n",
-        100 * bench.roof->spread, 100 * bench.roof->taken);
+  if (bench.roof) fmt::print("{}", bench.roof->noise());
   if (std::isnan(bench.cells[0].peak))
     fmt::print(
         "Peak memory is not measured: the kernel does not let this process reset its peak "

@@ -46,9 +46,7 @@ void write_report(const std::filesystem::path& out, const ordered_json& report, 
                   const std::vector<Panel>& panels) {
   if (out.has_parent_path()) std::filesystem::create_directories(out.parent_path());
   write_whole(out, [&](std::ostream& file) { file << report.dump(2) << '\n'; });
-  if (!has_gnuplot()) return;
-  for (const char* kind : {".png", ".svg"})
-    draw_picture(std::filesystem::path(out).replace_extension(kind), title, panels);
+  draw_pictures(std::filesystem::path(out).replace_extension(), title, panels);
 }
 
 void show_report(const std::filesystem::path& out, const std::vector<Panel>& panels) {
@@ -56,7 +54,7 @@ void show_report(const std::filesystem::path& out, const std::vector<Panel>& pan
   if (draws) draw_in_terminal(panels);
   const std::string stem = std::filesystem::path(out).replace_extension().string();
   fmt::print("Written to {}{}\n", out.string(), draws ? fmt::format(", {0}.png and {0}.svg", stem) : "");
-  if (!draws) fmt::print("gnuplot is not installed, so there is no plot: sudo apt-get install gnuplot-nox\n");
+  if (!draws) fmt::print("{}\n", gnuplot_missing);
 }
 
 }  // namespace rungs

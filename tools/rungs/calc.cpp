@@ -113,16 +113,13 @@ void Table::print(const std::string& title) const {
 
 void draw(const CalcOutput& output, const std::string& title, const std::vector<Panel>& panels) {
   if (output.plot.empty()) return;
-  const bool speaks = !output.json && !output.csv;
-  if (!has_gnuplot()) {
-    fmt::print(stderr, "gnuplot is not installed, so there is no plot: sudo apt-get install gnuplot-nox\n");
-    return;
-  }
   std::filesystem::path stem = output.plot;
   if (stem.extension() == ".png" || stem.extension() == ".svg") stem.replace_extension();
-  if (stem.has_parent_path()) std::filesystem::create_directories(stem.parent_path());
-  for (const char* kind : {".png", ".svg"}) draw_picture(stem.string() + kind, title, panels);
-  if (!speaks) return;
+  if (!draw_pictures(stem, title, panels)) {
+    fmt::print(stderr, "{}\n", gnuplot_missing);
+    return;
+  }
+  if (output.json || output.csv) return;
   draw_in_terminal(panels);
   fmt::print("Drawn: {0}.png and {0}.svg\n", stem.string());
 }

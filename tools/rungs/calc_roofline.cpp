@@ -166,12 +166,7 @@ void print_text(const Question& q, const std::vector<Point>& points, bool run) {
   const Roof& roof = q.roof.roof;
   fmt::print("{} ({})\n  {}, {:.4g} GB/s of 10^9 bytes; the ridge is at {:.1f} FLOP/byte\n", roof.name, roof.source,
              speed(roof.flops), roof.bandwidth * 1e-9, roof.ridge());
-  if (q.roof.noisy())
-    fmt::print(
-        "  This machine is noisy: the rounds of the measurement differ by {:.0f}%, and other programs took {:.0f}% of "
-        "the "
-        "processors' time.\n  Close them, and measure again.\n",
-        100 * q.roof.spread, 100 * q.roof.taken);
+  fmt::print("{}", q.roof.noise());
   fmt::print("\n{}: {}\n{} bytes a weight, {} a cache element{}\n\n", q.shape.name, description(q.shape.config),
              q.shape.weight_bytes, q.shape.cache_bytes, q.shape.cache_note);
   for (const Phase& phase : q.phases) {
@@ -216,7 +211,8 @@ std::vector<Panel> panels(const Question& q, const std::vector<Point>& points, b
   std::vector<Panel> all;
   for (const Phase& phase : q.phases) {
     const std::string what = run ? ", measured" : ", at best";
-    Panel panel{phase.name + what, "arithmetic intensity (FLOP/byte)", "GFLOP/s", {line}, true, true};
+    Panel panel{phase.name + what, "arithmetic intensity (FLOP/byte)", "GFLOP/s", {line}, true, true,
+                /*key_below=*/true};
     for (const Point& p : points) {
       if (p.phase != phase.name) continue;
       const double flops = run ? measured_flops_per_second(p) : flops_per_second(p);
