@@ -46,7 +46,7 @@ TEST_CASE("a roof is the lower of two limits, which meet at the ridge") {
   CHECK(!named_roof("H300"));
 }
 
-TEST_CASE("a decode step reads every weight once and does two FLOP for each; a prompt does so for each token") {
+TEST_CASE("a decode step reads every weight once and does two FLOP for each and a prompt does so for each token") {
   const Config c = *named_shape("Llama-3-8B");
   const Parameters p = count_parameters(c);
   const double weights = double(p.attention + p.feed_forward + p.output);
