@@ -60,8 +60,9 @@ class Fiber {
   const void* stopped_at() const { return stopped_at_; }
 
  private:
-  static constexpr size_t guard_bytes = 4096;  // below the stack: an overflow faults
-  void* stopped_at_ = nullptr;                 // the stack pointer
+  // Below the stack, so that an overflow faults. Compilers for aarch64 take it that steps of 64 KB cannot pass a guard.
+  static constexpr size_t guard_bytes = 64 << 10;
+  void* stopped_at_ = nullptr;  // the stack pointer
   char* low_ = nullptr;
   size_t size_ = 0;
   void (*entry_)() = nullptr;

@@ -19,6 +19,12 @@ TEST_CASE("a bad address ends the launch and not the program") {
                        Contains("an access to 0x10000000"), CudaError);
 }
 
+TEST_CASE("a thread that needs more stack than there is ends the launch") {
+  DeviceArray<float> x(counting<float>(64));
+  CHECK_THROWS_WITH_AS(launch(use_stack, {1, 8}, x, 40000), Contains("the thread's stack is used up"), CudaError);
+}
+
+#ifdef __x86_64__  // aarch64 loads what is not aligned, and divides by zero without a fault
 TEST_CASE("a float4 that is not aligned to 16 bytes ends the launch") {
   if (!copies_float4_at_once()) return;
   DeviceArray<float> x(counting<float>(64)), out(64);
@@ -27,16 +33,12 @@ TEST_CASE("a float4 that is not aligned to 16 bytes ends the launch") {
   CHECK_NOTHROW(launch(copy_float4, {1, 8}, out, x + 4));
 }
 
-TEST_CASE("a thread that needs more stack than there is ends the launch") {
-  DeviceArray<float> x(counting<float>(64));
-  CHECK_THROWS_WITH_AS(launch(use_stack, {1, 8}, x, 40000), Contains("the thread's stack is used up"), CudaError);
-}
-
 TEST_CASE("a division by zero ends the launch") {
   DeviceArray<int> x(8);
   CHECK_THROWS_WITH_AS(launch(divide, {1, 8}, x, 0), Contains("an integer is divided by zero"), CudaError);
   CHECK_NOTHROW(launch(divide, {1, 8}, x, 2));
 }
+#endif
 #endif
 
 TEST_CASE("a misaligned load through a function is explained") {
