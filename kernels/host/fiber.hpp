@@ -60,8 +60,9 @@ class Fiber {
   const void* stopped_at() const { return stopped_at_; }
 
  private:
-  // Below the stack, so that an overflow faults. Compilers for aarch64 take it that steps of 64 KB cannot pass a guard.
-  static constexpr size_t guard_bytes = 64 << 10;
+  // Below the stack, so that an overflow faults: at least the 64 KB that compilers for aarch64 never step over, and one
+  // page of 4 KB more, or stacks would be a power of two apart.
+  static constexpr size_t guard_bytes = 68 << 10;
   void* stopped_at_ = nullptr;  // the stack pointer
   char* low_ = nullptr;
   size_t size_ = 0;
