@@ -132,7 +132,7 @@ function(add_lesson name)
     add_broken_kernels(${name})
   else()
     foreach(target ${name}_lib ${name} ${name}_cases)
-      target_precompile_headers(${target} REUSE_FROM rungs)
+      target_precompile_headers(${target} REUSE_FROM common_headers)
     endforeach()
 
     set(piece ${PROJECT_BINARY_DIR}/pieces/${name}.cpp)  # written by `rungs generate --mine`

@@ -15,7 +15,7 @@ using nlohmann::json;
 
 namespace {
 
-struct Place {
+struct DataRange {
   size_t begin, end;  // bytes within the data
   std::string name;
 };
@@ -65,7 +65,7 @@ SafeTensors::SafeTensors(const std::filesystem::path& path) : TensorSet(path) {
       parse_header({reinterpret_cast<const char*>(bytes.data()) + sizeof header_bytes, header_bytes}, file);
   const std::span<const std::byte> data = bytes.subspan(sizeof header_bytes + header_bytes);
 
-  std::vector<Place> places;
+  std::vector<DataRange> places;
   for (const auto& item : header.items()) {
     const std::string& name = item.key();
     const json& entry = item.value();
@@ -113,7 +113,7 @@ SafeTensors::SafeTensors(const std::filesystem::path& path) : TensorSet(path) {
     }
   }
   std::sort(places.begin(), places.end(),
-            [](const Place& a, const Place& b) { return std::tie(a.begin, a.end) < std::tie(b.begin, b.end); });
+            [](const DataRange& a, const DataRange& b) { return std::tie(a.begin, a.end) < std::tie(b.begin, b.end); });
   for (size_t i = 1; i < places.size(); ++i)
     if (places[i].begin < places[i - 1].end)
       throw FileError(fmt::format("{}: {} and {}: wanted tensors apart, found that they overlap at byte {} of the data",

@@ -3,6 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+#include "ops/processor.hpp"
 
 static int executed = 0;
 
@@ -25,6 +29,15 @@ REGISTER_LISTENER("count", 1, CountCases);
 
 int main(int argc, char** argv) {
   doctest::Context context(argc, argv);
+  if (const char* target = std::getenv("RUNGS_VECTOR_TARGET")) {
+    try {
+      rungs::use_vector_target(target);
+    } catch (const std::exception& e) {
+      std::printf("SKIPPED: %s\n", e.what());
+      return 77;
+    }
+    std::printf("The products use %s.\n", target);
+  }
   const int result = context.run();
   if (context.shouldExit()) return result;  // --list-test-cases and the like
   if (executed == 0) {

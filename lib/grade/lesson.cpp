@@ -23,8 +23,10 @@ static std::string title_of(const fs::path& header) {
   return line.substr(colon + 2, line.size() - colon - 3);
 }
 
+/// None before the lesson was first built.
 static std::vector<KnownMistake> mistakes_of(const fs::path& file) {
   std::vector<KnownMistake> mistakes;
+  if (!fs::exists(file)) return mistakes;
   for (const auto& m : nlohmann::json::parse(read_text(file)))
     mistakes.push_back({m.at("name"), m.at("says"), m.at("read"), m.at("shows")});
   return mistakes;
@@ -55,7 +57,7 @@ std::vector<Lesson> find_lessons(const fs::path& source, const fs::path& build) 
     const fs::path generated = build / "lessons" / l.name, programs = build / "bin";
     l.source = source / "lessons" / l.name;
     l.title = title_of(l.source / "lesson.hpp");
-    l.ending = fs::exists(generated / "starter.cu") ? ".cu" : ".cpp";
+    l.ending = fs::exists(l.source / "main.cu") ? ".cu" : ".cpp";
     l.solution = l.source / ("solution" + l.ending);
     l.mine = work_directory(source) / (l.name + l.ending);
     l.mine_target = l.name + (elsewhere() ? "_elsewhere" : "_mine");

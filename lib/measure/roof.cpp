@@ -1,5 +1,4 @@
 // Compiled once for each kind of processor, as ops/dot.cpp is.
-#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "measure/roof.cpp"
 #include "measure/roof.hpp"

@@ -9,7 +9,6 @@
 namespace rungs {
 
 using nlohmann::json;
-using Scaling = RopeConfig::Scaling;
 
 static constexpr int64_t most = 1 << 24;  // far above any model, and products of two stay in 64 bits
 
@@ -21,12 +20,12 @@ static void read_scaling(RopeConfig& rope, const Fields& fields, int64_t context
   rope.factor = fields.number("factor", 0, 1e6);
   const auto original = [&] { return fields.whole("original_max_position_embeddings", 1, most); };
   if (type == "linear") {
-    rope.scaling = Scaling::linear;
+    rope.scaling = RopeConfig::Scaling::linear;
   } else if (type == "dynamic") {
-    rope.scaling = Scaling::dynamic;
+    rope.scaling = RopeConfig::Scaling::dynamic;
     rope.original_context = fields.has("original_max_position_embeddings") ? original() : context;
   } else {
-    rope.scaling = Scaling::llama3;
+    rope.scaling = RopeConfig::Scaling::llama3;
     rope.low_frequency = fields.number("low_freq_factor", 0, 1e6);
     rope.high_frequency = fields.number("high_freq_factor", 0, 1e6);
     if (rope.high_frequency <= rope.low_frequency)

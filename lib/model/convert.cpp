@@ -53,10 +53,10 @@ static void copy_beside(const fs::path& from, const fs::path& to, std::initializ
 /// config.json as it was, but for the dtype; of a .bin, a new one.
 static void write_config(const Config& c, const fs::path& to, DType dtype, bool changed) {
   if (is_llama2c(c.directory)) return save_llama_config(to, c, dtype);
-  auto json = nlohmann::ordered_json::parse(read_text(c.directory / "config.json"));
-  const char* key = json.contains("dtype") ? "dtype" : "torch_dtype";
-  if (changed) json[key] = dtype == DType::bf16 ? "bfloat16" : "float32";
-  write_whole(to / "config.json", [&](std::ostream& out) { out << json.dump(2) << '\n'; });
+  auto config = nlohmann::ordered_json::parse(read_text(c.directory / "config.json"));
+  const char* key = config.contains("dtype") ? "dtype" : "torch_dtype";
+  if (changed) config[key] = dtype == DType::bf16 ? "bfloat16" : "float32";
+  write_whole(to / "config.json", [&](std::ostream& out) { out << config.dump(2) << '\n'; });
 }
 
 static void to_directory(const LlamaCheckpoint& model, const fs::path& to, const ConvertOptions& options,

@@ -66,7 +66,7 @@ DecoderScratch Decoder::rows_of_scratch(int64_t n) const {
           rows(s.k), rows(s.v),         rows(s.context), rows(s.hidden),    rows(s.wanted)};
 }
 
-static DecoderScratch plan_scratch(Ops& ops, const Config& c, int64_t n) {
+static DecoderScratch plan_decoder_scratch(Ops& ops, const Config& c, int64_t n) {
   const auto room = [&](int64_t columns) { return ops.allocate({n, columns}); };
   return {room(c.width),      room(c.width),      room(c.width),      room(c.width),       room(c.head_width),
           room(c.head_width), room(c.head_width), room(c.head_width), room(c.inner_width), room(c.width)};
@@ -99,7 +99,7 @@ Decoder::Decoder(Ops& ops, const std::filesystem::path& directory, const LoadOpt
   for (const Tensor* weight : weights) bytes += int64_t(weight->bytes());
   check_memory(ops, config(), bytes, options);
   for (Tensor* weight : weights) ops.settle({weight});
-  scratch_ = plan_scratch(ops, config(), max_rows_);
+  scratch_ = plan_decoder_scratch(ops, config(), max_rows_);
 }
 
 static DecoderWeights decoder_weights(const SafeTensors& file, const Config& c) {

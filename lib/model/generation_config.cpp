@@ -8,8 +8,8 @@ GenerationConfig load_generation_config(const std::filesystem::path& directory, 
   const std::filesystem::path path = directory / "generation_config.json";
   GenerationConfig config;
   if (!std::filesystem::exists(path)) return config;
-  const nlohmann::json json = read_json_object(path);
-  const Fields fields(json, path.string());
+  const nlohmann::json object = read_json_object(path);
+  const Fields fields(object, path.string());
   config.eos = fields.whole_list("eos_token_id", 0, vocabulary - 1);
   if (fields.has("temperature")) {
     config.temperature = fields.number("temperature", -1, 1e6);

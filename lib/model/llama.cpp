@@ -61,7 +61,7 @@ LlamaScratch Llama::rows_of_scratch(int64_t n) const {
           rows(s.k), rows(s.v),      rows(s.hidden),    rows(s.up), rows(s.wanted)};
 }
 
-static LlamaScratch plan_scratch(Ops& ops, const Config& c, int64_t n) {
+static LlamaScratch plan_llama_scratch(Ops& ops, const Config& c, int64_t n) {
   const auto room = [&](int64_t columns) { return ops.allocate({n, columns}); };
   const auto heads = [&](int64_t count) { return ops.allocate({n, count, c.head_width}); };
   return {room(c.width),     room(c.width),     room(c.width),       heads(c.heads),      heads(c.heads),
@@ -111,7 +111,7 @@ Llama::Llama(Ops& ops, LlamaCheckpoint checkpoint, const LoadOptions& options)
       max_rows_(options.max_rows ? options.max_rows : config().context),
       rows_(ops, max_rows_) {
   settle(ops, config(), checkpoint_.weights, options);
-  scratch_ = plan_scratch(ops, config(), max_rows_);
+  scratch_ = plan_llama_scratch(ops, config(), max_rows_);
 }
 
 }  // namespace rungs

@@ -32,17 +32,16 @@ std::vector<TensorLayout> llama_tensors(const Config& c) {
 using nlohmann::ordered_json;
 
 static ordered_json scaling_json(const RopeConfig& rope) {
-  using Scaling = RopeConfig::Scaling;
   switch (rope.scaling) {
-    case Scaling::none:
+    case RopeConfig::Scaling::none:
       break;
-    case Scaling::linear:
+    case RopeConfig::Scaling::linear:
       return {{"rope_type", "linear"}, {"factor", rope.factor}};
-    case Scaling::dynamic:
+    case RopeConfig::Scaling::dynamic:
       return {{"rope_type", "dynamic"},
               {"factor", rope.factor},
               {"original_max_position_embeddings", rope.original_context}};
-    case Scaling::llama3:
+    case RopeConfig::Scaling::llama3:
       return {{"rope_type", "llama3"},
               {"factor", rope.factor},
               {"low_freq_factor", rope.low_frequency},
@@ -53,28 +52,28 @@ static ordered_json scaling_json(const RopeConfig& rope) {
 }
 
 void save_llama_config(const std::filesystem::path& directory, const Config& c, DType dtype) {
-  ordered_json json = {{"architectures", {"LlamaForCausalLM"}}, {"model_type", "llama"}, {"attention_bias", false}};
-  if (c.bos >= 0) json["bos_token_id"] = c.bos;
+  ordered_json config = {{"architectures", {"LlamaForCausalLM"}}, {"model_type", "llama"}, {"attention_bias", false}};
+  if (c.bos >= 0) config["bos_token_id"] = c.bos;
   if (c.eos.size() == 1)
-    json["eos_token_id"] = c.eos[0];
+    config["eos_token_id"] = c.eos[0];
   else if (!c.eos.empty())
-    json["eos_token_id"] = c.eos;
-  json["head_dim"] = c.head_width;
-  json["hidden_act"] = "silu";
-  json["hidden_size"] = c.width;
-  json["intermediate_size"] = c.inner_width;
-  json["max_position_embeddings"] = c.context;
-  json["mlp_bias"] = false;
-  json["num_attention_heads"] = c.heads;
-  json["num_hidden_layers"] = c.layers;
-  json["num_key_value_heads"] = c.kv_heads;
-  json["rms_norm_eps"] = ordered_json::parse(fmt::format("{}", c.epsilon));  // 1e-05, not 9.99999974e-06
-  json["rope_scaling"] = scaling_json(c.rope);
-  json["rope_theta"] = c.rope.theta;
-  json["tie_word_embeddings"] = c.tied;
-  json["torch_dtype"] = dtype == DType::bf16 ? "bfloat16" : dtype == DType::f16 ? "float16" : "float32";
-  json["vocab_size"] = c.vocabulary;
-  write_whole(directory / "config.json", [&](std::ostream& out) { out << json.dump(2) << '\n'; });
+    config["eos_token_id"] = c.eos;
+  config["head_dim"] = c.head_width;
+  config["hidden_act"] = "silu";
+  config["hidden_size"] = c.width;
+  config["intermediate_size"] = c.inner_width;
+  config["max_position_embeddings"] = c.context;
+  config["mlp_bias"] = false;
+  config["num_attention_heads"] = c.heads;
+  config["num_hidden_layers"] = c.layers;
+  config["num_key_value_heads"] = c.kv_heads;
+  config["rms_norm_eps"] = ordered_json::parse(fmt::format("{}", c.epsilon));  // 1e-05, not 9.99999974e-06
+  config["rope_scaling"] = scaling_json(c.rope);
+  config["rope_theta"] = c.rope.theta;
+  config["tie_word_embeddings"] = c.tied;
+  config["torch_dtype"] = dtype == DType::bf16 ? "bfloat16" : dtype == DType::f16 ? "float16" : "float32";
+  config["vocab_size"] = c.vocabulary;
+  write_whole(directory / "config.json", [&](std::ostream& out) { out << config.dump(2) << '\n'; });
 }
 
 }  // namespace rungs

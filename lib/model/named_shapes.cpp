@@ -14,10 +14,10 @@ struct Published {
   RopeConfig rope;
 };
 
-const RopeConfig llama_3{.theta = 500000};
-const RopeConfig llama_3_2{500000, RopeConfig::Scaling::llama3, 32, 1, 4, 8192};
+constexpr RopeConfig llama_3{.theta = 500000};
+constexpr RopeConfig llama_3_2{500000, RopeConfig::Scaling::llama3, 32, 1, 4, 8192};
 
-const Published shapes[] = {
+constexpr Published shapes[] = {
     {"Llama-2-7B", 32, 32, 32, 4096, 11008, 32000, 4096, false, {}},
     {"Llama-2-13B", 40, 40, 40, 5120, 13824, 32000, 4096, false, {}},
     {"Llama-2-70B", 80, 64, 8, 8192, 28672, 32000, 4096, false, {}},

@@ -46,14 +46,14 @@ void save_random_decoder(const std::filesystem::path& directory, const Config& c
   linear("output", c.vocabulary, c.width);
   save_safetensors(directory / "model.safetensors", tensors);
 
-  nlohmann::ordered_json json = {
+  nlohmann::ordered_json config = {
       {"model_type", "rungs_decoder"}, {"max_position_embeddings", c.context}, {"hidden_size", c.width},
       {"head_dim", c.head_width},      {"intermediate_size", c.inner_width},   {"num_hidden_layers", c.layers},
       {"vocab_size", c.vocabulary},    {"layer_norm_eps", c.epsilon}};
-  if (c.bos >= 0) json["bos_token_id"] = c.bos;
-  if (!c.eos.empty()) json["eos_token_id"] = c.eos[0];
-  json["torch_dtype"] = "float32";
-  write_whole(directory / "config.json", [&](std::ostream& out) { out << json.dump(2) << '\n'; });
+  if (c.bos >= 0) config["bos_token_id"] = c.bos;
+  if (!c.eos.empty()) config["eos_token_id"] = c.eos[0];
+  config["torch_dtype"] = "float32";
+  write_whole(directory / "config.json", [&](std::ostream& out) { out << config.dump(2) << '\n'; });
 }
 
 }  // namespace rungs

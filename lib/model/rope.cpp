@@ -19,9 +19,8 @@ static double llama3_frequency(double frequency, const RopeConfig& c) {
 }
 
 Rotary rope_table(const RopeConfig& config, int64_t head_width, int64_t context) {
-  using Scaling = RopeConfig::Scaling;
   if (head_width % 2 != 0) throw UsageError(fmt::format("rotary positions: the head width {} is odd", head_width));
-  if (config.scaling == Scaling::dynamic && context > config.original_context)
+  if (config.scaling == RopeConfig::Scaling::dynamic && context > config.original_context)
     throw UsageError(
         fmt::format("dynamic rope scaling works up to the original context of {}, not up to {}: beyond it "
                     "the keys in the cache would have to turn again",
@@ -30,8 +29,8 @@ Rotary rope_table(const RopeConfig& config, int64_t head_width, int64_t context)
   Rotary rotary{Tensor::uninitialised({context, half}), Tensor::uninitialised({context, half})};
   for (int64_t i = 0; i < half; ++i) {
     double frequency = std::pow(config.theta, -2.0 * double(i) / double(head_width));  // radians per position
-    if (config.scaling == Scaling::linear) frequency /= config.factor;
-    if (config.scaling == Scaling::llama3) frequency = llama3_frequency(frequency, config);
+    if (config.scaling == RopeConfig::Scaling::linear) frequency /= config.factor;
+    if (config.scaling == RopeConfig::Scaling::llama3) frequency = llama3_frequency(frequency, config);
     for (int64_t p = 0; p < context; ++p) {
       rotary.cos.data()[p * half + i] = float(std::cos(double(p) * frequency));
       rotary.sin.data()[p * half + i] = float(std::sin(double(p) * frequency));

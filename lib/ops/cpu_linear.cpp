@@ -51,14 +51,11 @@ void CpuOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Te
   if (bias) matrix(out).rowwise() += row_vector(bias);
 }
 
-/// A view of (N, H, D) as (N, H·D).
-static Tensor joined(Tensor& heads) { return heads.reshaped({heads.dim(0), heads.count() / heads.dim(0)}); }
-
 // Three products as one: their rows are shared out among the threads together.
 void CpuOps::norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
                       const Rotary& rotary, const Rows& rows) {
   if (x.rows() > few_rows) return Ops::norm_qkv(normed, q, k, v, x, w, rotary, rows);
-  Tensor outs[] = {joined(q), joined(k), joined(v)};
+  Tensor outs[] = {joined_heads(q), joined_heads(k), joined_heads(v)};
   const Tensor* weights[] = {&w.q, &w.k, &w.v};
   for (int i = 0; i < 3; ++i)
     require(weights[i]->cols() == x.cols() && weights[i]->rows() == outs[i].cols() && outs[i].rows() == x.rows(),

@@ -1,5 +1,4 @@
 // Compiled once for each kind of processor; the best one for the machine it runs on is chosen at run time.
-#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)  // no structs of their vectors
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/dot.cpp"
 #include "ops/dot.hpp"

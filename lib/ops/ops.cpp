@@ -1,11 +1,9 @@
 #include "ops/ops.hpp"
 
+#include "ops/require.hpp"
 #include "tensor/tap.hpp"
 
 namespace rungs {
-
-/// (N, H, D) seen as (N, H·D), the shape that a projection writes.
-static Tensor joined(Tensor& heads) { return heads.reshaped({heads.dim(0), heads.count() / heads.dim(0)}); }
 
 void Ops::settle(std::initializer_list<Tensor*>) {}
 
@@ -15,7 +13,8 @@ bool Ops::choose(std::span<int32_t>, const Tensor&, const SampleOptions&, std::s
 
 void Ops::norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
                    const Rotary& rotary, const Rows& rows) {
-  Tensor q_joined = joined(q), k_joined = joined(k), v_joined = joined(v);  // (N, H·D), (N, G·D), (N, G·D)
+  Tensor q_joined = joined_heads(q), k_joined = joined_heads(k),
+         v_joined = joined_heads(v);  // (N, H·D), (N, G·D), (N, G·D)
   rms_norm(normed, x, w.norm, w.epsilon);
   linear(q_joined, normed, w.q, {});
   linear(k_joined, normed, w.k, {});

@@ -18,6 +18,9 @@ void require(bool fits, const char* operation, const T&... tensors) {
   throw ShapeError(fmt::format("{}: these shapes do not fit together: {}", operation, shapes));
 }
 
+/// (N, H, D) seen as (N, H·D), the shape that a projection writes.
+inline Tensor joined_heads(Tensor& heads) { return heads.reshaped({heads.dim(0), heads.count() / heads.dim(0)}); }
+
 /// \name What fits together in each operation. \throws ShapeError
 ///@{
 

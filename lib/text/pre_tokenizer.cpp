@@ -46,9 +46,9 @@ std::vector<Part> arranged(const std::vector<Part>& parts, const std::string& be
   return kept;
 }
 
-using Step = std::function<void(Pieces&)>;
+using PieceStep = std::function<void(Pieces&)>;
 
-Step cut_at(const Matcher& matches, const std::string& behavior, bool invert) {
+PieceStep cut_at(const Matcher& matches, const std::string& behavior, bool invert) {
   return [=](Pieces& pieces) {
     std::vector<std::pair<size_t, size_t>> ranges;
     std::vector<Part> parts;
@@ -92,10 +92,10 @@ void rewrite(Pieces& pieces, const std::function<std::string(std::string_view pi
   pieces.text = std::move(text);
 }
 
-Step read_byte_level(const json& description, const std::string& where) {
+PieceStep read_byte_level(const json& description, const std::string& where) {
   const bool space = flag_of(description, "add_prefix_space", true, where);
   const bool cuts = flag_of(description, "use_regex", true, where);
-  const Step cut = cut_at(regex(gpt2_pattern), "Isolated", false);
+  const PieceStep cut = cut_at(regex(gpt2_pattern), "Isolated", false);
   return [=](Pieces& pieces) {
     if (space)
       rewrite(pieces,
@@ -104,7 +104,7 @@ Step read_byte_level(const json& description, const std::string& where) {
   };
 }
 
-Step read_metaspace(const json& description, const std::string& where) {
+PieceStep read_metaspace(const json& description, const std::string& where) {
   const std::string mark = string_of(description, "replacement", where);
   std::string scheme = flag_of(description, "add_prefix_space", true, where) ? "always" : "never";  // as it was written
   if (description.contains("prepend_scheme")) scheme = string_of(description, "prepend_scheme", where);
@@ -112,7 +112,7 @@ Step read_metaspace(const json& description, const std::string& where) {
     throw unknown_type(where + ": prepend_scheme", scheme, "always, first, never");
   const bool cuts = flag_of(description, "split", true, where);
   const Matcher spaces = literal(" ");
-  const Step cut = cut_at(literal(mark), "MergedWithNext", false);
+  const PieceStep cut = cut_at(literal(mark), "MergedWithNext", false);
   return [=](Pieces& pieces) {
     rewrite(pieces, [&](std::string_view piece, bool first) {
       std::string marked;
@@ -129,7 +129,7 @@ Step read_metaspace(const json& description, const std::string& where) {
   };
 }
 
-Step read_split(const json& description, const std::string& where) {
+PieceStep read_split(const json& description, const std::string& where) {
   const std::string behavior = string_of(description, "behavior", where);
   static const std::vector<std::string> known = {"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext",
                                                  "Contiguous"};
@@ -146,7 +146,7 @@ PreTokenizer read_pre_tokenizer(const json& description, const std::string& wher
   if (description.is_null()) return {[](Pieces&) {}, false};
   const std::string type = type_of(description, where);
   if (type == "Sequence") {
-    std::vector<Step> steps;
+    std::vector<PieceStep> steps;
     bool byte_level = false;
     for (const json& part : list_of(description, "pretokenizers", where)) {
       if (byte_level) throw FileError(where + ": ByteLevel must come last");
@@ -155,7 +155,7 @@ PreTokenizer read_pre_tokenizer(const json& description, const std::string& wher
       byte_level = step.byte_level;
     }
     return {[steps](Pieces& pieces) {
-              for (const Step& step : steps) step(pieces);
+              for (const PieceStep& step : steps) step(pieces);
             },
             byte_level};
   }

@@ -28,6 +28,13 @@ void Progress::advance(int64_t by) {
   draw();
 }
 
+void Progress::set(int64_t done, int64_t total) {
+  total_ = total;
+  shown_ = total > 0 && is_terminal(stderr);
+  done_ = std::min(done, total);
+  draw();
+}
+
 void Progress::draw() {
   if (!shown_) return;
   const auto percent = int(100 * done_ / total_);

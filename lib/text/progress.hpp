@@ -21,6 +21,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   void advance(int64_t by = 1);
+  /// So much is done; of how much may have changed, too.
+  void set(int64_t done, int64_t total);
 
  private:
   void draw();

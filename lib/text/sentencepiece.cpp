@@ -12,8 +12,6 @@ namespace rungs {
 
 namespace {
 
-constexpr std::string_view lower_line = "\xE2\x96\x81";
-
 /// The byte that "<0x0A>" names; -1: none.
 int byte_of(const std::string& name) {
   int byte = -1, length = 0;

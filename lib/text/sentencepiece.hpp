@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 
 #include "text/bpe.hpp"
@@ -11,6 +12,9 @@
 #include "text/tokenizer.hpp"
 
 namespace rungs {
+
+/// U+2581, which stands for a space in a piece.
+inline constexpr std::string_view lower_line = "\xE2\x96\x81";
 
 /// What a piece of a SentencePiece model is; the numbers are those of the file.
 enum class PieceKind { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };

@@ -12,8 +12,6 @@ namespace rungs {
 namespace {
 
 /// U+2581, which stands for a space in a .model.
-constexpr std::string_view lower_line = "\xE2\x96\x81";
-
 std::string with_spaces(std::string text) {
   for (size_t at = 0; (at = text.find(lower_line, at)) != std::string::npos; ++at)
     text.replace(at, lower_line.size(), " ");

@@ -40,9 +40,9 @@ TEST_CASE("lessons are found in the order of the list") {
   CHECK(all[1].mine.filename() == "06_causal_mask.cpp");
 }
 
-TEST_CASE("what a learner writes ends as the starter does") {
+TEST_CASE("what a learner writes ends as the lesson's program does") {
   const Trees trees;
-  write_file(trees.build / "lessons/06_causal_mask/starter.cu", "");
+  write_file(trees.source / "lessons/06_causal_mask/main.cu", "");
   const std::vector<Lesson> all = trees.find();
   CHECK(all[0].ending == ".cpp");
   CHECK_FALSE(all[0].has_kernels());
@@ -67,6 +67,15 @@ TEST_CASE("the first line of lesson.hpp says what the lesson adds") {
     INFO("\"", header, "\"");
     CHECK_THROWS_WITH_AS(Trees(header).find(), Contains("lesson.hpp: line 1: wanted \"/// Lesson N:"), FileError);
   }
+}
+
+TEST_CASE("a lesson is known before it was first built, its mistakes are not") {
+  const Trees trees;
+  std::filesystem::remove_all(trees.build / "lessons");
+  const std::vector<Lesson> all = trees.find();
+  REQUIRE(all.size() == 2);
+  CHECK(all[1].title == "no token sees the future, and that is all");
+  CHECK(all[1].mistakes.empty());
 }
 
 TEST_CASE("what is missing is named") {

@@ -137,7 +137,7 @@ void measure_cell(Cell& cell, const Bench& bench, Progress& progress) {
     cell.peak = double(*peak - *resident);
 }
 
-ordered_json number(double value) { return std::isnan(value) ? ordered_json() : ordered_json(value); }
+ordered_json number_or_null(double value) { return std::isnan(value) ? ordered_json() : ordered_json(value); }
 
 ordered_json to_json(const Cell& cell) {
   const PredictedMemory& m = cell.memory;
@@ -146,12 +146,12 @@ ordered_json to_json(const Cell& cell) {
           {"rows_a_call", cell.run.plan().max_rows},
           {"seconds", cell.time.seconds},
           {"runs", cell.time.runs},
-          {"predicted_seconds", number(cell.predicted_seconds)},
-          {"seconds_error", number(error_of(cell.predicted_seconds, cell.time.seconds))},
+          {"predicted_seconds", number_or_null(cell.predicted_seconds)},
+          {"seconds_error", number_or_null(error_of(cell.predicted_seconds, cell.time.seconds))},
           {"tokens_per_second", cell.tokens_per_second()},
-          {"peak_bytes", number(cell.peak)},
+          {"peak_bytes", number_or_null(cell.peak)},
           {"predicted_peak_bytes", m.total()},
-          {"peak_error", number(error_of(double(m.total()), cell.peak))},
+          {"peak_error", number_or_null(error_of(double(m.total()), cell.peak))},
           {"predicted",
            {{"weights", m.weights},
             {"cache", m.cache},
@@ -188,7 +188,7 @@ ordered_json report_of(const Bench& bench) {
     const Cell &without = bench.cells[i], &with = bench.cells[i + 1];
     report["without_over_with"].push_back({{"batch", with.run.batch},
                                            {"seconds", without.time.seconds / with.time.seconds},
-                                           {"peak_bytes", number(without.peak / with.peak)}});
+                                           {"peak_bytes", number_or_null(without.peak / with.peak)}});
   }
   return report;
 }

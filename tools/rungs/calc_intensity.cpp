@@ -11,7 +11,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
-struct Question {
+struct IntensityQuestion {
   int64_t d, bytes, context;
   std::vector<int64_t> contexts, batches;
 };
@@ -28,10 +28,11 @@ struct DecodeRow {
   Work own, shared, course;
 };
 
-Question question(const CalcIntensityCommand& command) {
-  Question q{parse_count("head-width", command.head_width), parse_count("element-bytes", command.element_bytes),
-             parse_tokens("at", command.context), parse_list("context", command.contexts, parse_tokens),
-             parse_list("batch", command.batches, parse_count)};
+IntensityQuestion question(const CalcIntensityCommand& command) {
+  IntensityQuestion q{parse_count("head-width", command.head_width),
+                      parse_count("element-bytes", command.element_bytes), parse_tokens("at", command.context),
+                      parse_list("context", command.contexts, parse_tokens),
+                      parse_list("batch", command.batches, parse_count)};
   constexpr int64_t most = int64_t(1) << 40;
   for (const auto& [name, value] : {std::pair{"head-width", q.d}, {"element-bytes", q.bytes}, {"at", q.context}})
     if (value > most) throw UsageError(fmt::format("{}: wanted at most 2^40, found {}", name, value));
@@ -41,8 +42,8 @@ Question question(const CalcIntensityCommand& command) {
 std::string number(double value) { return value < 0x1p62 ? with_commas(int64_t(value)) : fmt::format("{:.3e}", value); }
 std::string ratio(const Work& work) { return fmt::format("{:.3f}", work.intensity()); }
 
-void print_steps(const Question& q, const std::string& title, double queries, const char* formula, const Work& exact,
-                 const Work& course) {
+void print_steps(const IntensityQuestion& q, const std::string& title, double queries, const char* formula,
+                 const Work& exact, const Work& course) {
   Table table{{"step", "FLOP", "bytes read", "bytes written"}, {}};
   const auto bytes = double(q.bytes);
   for (const AttentionStep& step : attention_steps(queries, double(q.context), double(q.d)))
@@ -53,7 +54,8 @@ void print_steps(const Question& q, const std::string& title, double queries, co
   fmt::print("  course:  {} = {} FLOP/byte\n\n", formula, ratio(course));
 }
 
-void print_text(const Question& q, const std::vector<PrefillRow>& prefill, const std::vector<DecodeRow>& decode) {
+void print_text(const IntensityQuestion& q, const std::vector<PrefillRow>& prefill,
+                const std::vector<DecodeRow>& decode) {
   fmt::print("Attention of one head of width d = {} over N = {} tokens, {} bytes an element; S and P go to memory\n\n",
              q.d, q.context, q.bytes);
   const auto steps = [&](const char* title, double queries, const std::string& formula, const Work& exact,
@@ -83,7 +85,7 @@ void print_text(const Question& q, const std::vector<PrefillRow>& prefill, const
   fmt::print("The course's batch reads one cache for all, which holds only where the requests share a prefix.\n");
 }
 
-std::vector<Panel> panels(const Question& q, const std::vector<PrefillRow>& prefill,
+std::vector<Panel> panels(const IntensityQuestion& q, const std::vector<PrefillRow>& prefill,
                           const std::vector<DecodeRow>& decode) {
   Curve exact{"derived", "#00798c", {}, {}}, course{"course", "#d1495b", {}, {}};
   for (const PrefillRow& row : prefill) {
@@ -103,7 +105,8 @@ ordered_json work_json(const Work& work) {
   return {{"flops", work.flops}, {"bytes", work.bytes}, {"flops_per_byte", work.intensity()}};
 }
 
-ordered_json report(const Question& q, const std::vector<PrefillRow>& prefill, const std::vector<DecodeRow>& decode) {
+ordered_json report(const IntensityQuestion& q, const std::vector<PrefillRow>& prefill,
+                    const std::vector<DecodeRow>& decode) {
   ordered_json all = {{"head_width", q.d}, {"element_bytes", q.bytes}, {"context", q.context}};
   for (const PrefillRow& row : prefill)
     all["prefill"].push_back(
@@ -117,7 +120,8 @@ ordered_json report(const Question& q, const std::vector<PrefillRow>& prefill, c
 }
 
 /// A line for each point, of both phases.
-ordered_json flat(const Question& q, const std::vector<PrefillRow>& prefill, const std::vector<DecodeRow>& decode) {
+ordered_json flat(const IntensityQuestion& q, const std::vector<PrefillRow>& prefill,
+                  const std::vector<DecodeRow>& decode) {
   ordered_json rows = ordered_json::array();
   const auto add = [&](const char* phase, int64_t context, int64_t batch, const char* count, const Work& work) {
     rows.push_back({{"phase", phase},
@@ -143,7 +147,7 @@ ordered_json flat(const Question& q, const std::vector<PrefillRow>& prefill, con
 }  // namespace
 
 int calc_intensity(const CalcIntensityCommand& command) {
-  const Question q = question(command);
+  const IntensityQuestion q = question(command);
   std::vector<PrefillRow> prefill;
   for (const int64_t n : q.contexts)
     prefill.push_back({n, prefill_attention(n, q.d, q.bytes), prefill_attention(n, q.d, q.bytes, Formula::course)});

@@ -20,12 +20,12 @@ struct Answer {
   int64_t parameter_bytes, cache_bytes, batch;
 };
 
-struct Row {
+struct ContextRow {
   int64_t context, gpus;
   std::vector<Answer> answers;  // one a formula
 };
 
-struct Question {
+struct MemoryQuestion {
   CalcShape shape;
   int64_t memory;
   std::vector<int64_t> contexts, gpus;
@@ -34,7 +34,7 @@ struct Question {
 
 const char* name_of(Formula formula) { return formula == Formula::exact ? "exact" : "course"; }
 
-Answer answer(const Question& q, int64_t context, int64_t gpus, Formula formula) {
+Answer answer(const MemoryQuestion& q, int64_t context, int64_t gpus, Formula formula) {
   const GpuShare share = share_of_gpu(q.shape.config, context, gpus, formula);
   const int64_t parameters = bytes_of(share.parameters, q.shape.weight_bytes);
   const int64_t cache = bytes_of(share.cache_elements, q.shape.cache_bytes);
@@ -44,10 +44,10 @@ Answer answer(const Question& q, int64_t context, int64_t gpus, Formula formula)
 std::string gigabytes(int64_t bytes) { return fmt::format("{:.3f}", in_gb(double(bytes))); }
 
 /// What would make the parameters fit: fewer bytes a weight, or more GPUs.
-std::string what_fits(const Question& q) {
+std::string what_fits(const MemoryQuestion& q) {
   std::vector<std::string> ways;
   for (const auto& [bytes, dtype] : {std::pair{2.0, "bf16"}, {1.0, "int8"}, {0.5, "int4"}}) {
-    Question smaller = q;
+    MemoryQuestion smaller = q;
     smaller.shape.weight_bytes = bytes;
     if (bytes < q.shape.weight_bytes && answer(smaller, q.contexts[0], q.gpus[0], q.formulas[0]).batch > 0) {
       ways.push_back(fmt::format("--weight-bytes {} ({})", bytes, dtype));
@@ -64,8 +64,8 @@ std::string what_fits(const Question& q) {
 }
 
 /// \throws UsageError when no row has room for a single request, as the first formula counts.
-void check_that_one_fits(const Question& q, const std::vector<Row>& rows) {
-  for (const Row& row : rows)
+void check_that_one_fits(const MemoryQuestion& q, const std::vector<ContextRow>& rows) {
+  for (const ContextRow& row : rows)
     if (row.answers[0].batch > 0) return;
   const Answer last = rows.back().answers[0];
   const int64_t over = last.parameter_bytes - q.memory;
@@ -82,9 +82,9 @@ void check_that_one_fits(const Question& q, const std::vector<Row>& rows) {
                   with_commas(room / one.cache_bytes)));
 }
 
-ordered_json rows_json(const Question& q, const std::vector<Row>& rows) {
+ordered_json rows_json(const MemoryQuestion& q, const std::vector<ContextRow>& rows) {
   ordered_json list = ordered_json::array();
-  for (const Row& row : rows)
+  for (const ContextRow& row : rows)
     for (size_t i = 0; i < q.formulas.size(); ++i)
       list.push_back({{"formula", name_of(q.formulas[i])},
                       {"context", row.context},
@@ -95,7 +95,7 @@ ordered_json rows_json(const Question& q, const std::vector<Row>& rows) {
   return list;
 }
 
-ordered_json parameters_json(const Question& q) {
+ordered_json parameters_json(const MemoryQuestion& q) {
   ordered_json all;
   for (const Formula formula : q.formulas) {
     const Parameters p = count_parameters(q.shape.config, formula);
@@ -110,7 +110,7 @@ ordered_json parameters_json(const Question& q) {
   return all;
 }
 
-void print_parameters(const Question& q) {
+void print_parameters(const MemoryQuestion& q) {
   Table table{{"parameters"}, {}};
   for (const Formula formula : q.formulas) table.columns.emplace_back(name_of(formula));
   const auto line = [&](const char* name, auto value) {
@@ -132,13 +132,13 @@ void print_parameters(const Question& q) {
   if (q.formulas.size() == 2) fmt::print("{}\n\n", why_they_differ);
 }
 
-void print_rows(const Question& q, const std::vector<Row>& rows) {
+void print_rows(const MemoryQuestion& q, const std::vector<ContextRow>& rows) {
   const bool several = q.gpus != std::vector<int64_t>{1}, both = q.formulas.size() > 1;
   Table table{{"context"}, {}};
   if (several) table.columns.emplace_back("GPUs");
   if (both) table.columns.emplace_back("formula");
   table.columns.insert(table.columns.end(), {"parameters (GB)", "cache of a request (GB)", "largest batch"});
-  for (const Row& row : rows)
+  for (const ContextRow& row : rows)
     for (size_t i = 0; i < q.formulas.size(); ++i) {
       const Answer& a = row.answers[i];
       std::vector<std::string> cells = {std::to_string(row.context)};
@@ -151,7 +151,7 @@ void print_rows(const Question& q, const std::vector<Row>& rows) {
   table.print(several ? "On each of the GPUs that share the model" : "");
 }
 
-void print_text(const Question& q, const std::vector<Row>& rows) {
+void print_text(const MemoryQuestion& q, const std::vector<ContextRow>& rows) {
   const Config& c = q.shape.config;
   fmt::print("{} on {} GB (GB is 2^30 bytes here)\n{}\n{} bytes a weight, {} bytes a cache element{}\n\n", q.shape.name,
              in_gb(double(q.memory)), description(c), q.shape.weight_bytes, q.shape.cache_bytes, q.shape.cache_note);
@@ -166,12 +166,12 @@ void print_text(const Question& q, const std::vector<Row>& rows) {
   print_rows(q, rows);
 }
 
-Question question(const CalcMemoryCommand& command) {
-  Question q{shape_of(command.model),
-             parse_bytes("memory", command.memory),
-             parse_list("context", command.context, parse_tokens),
-             parse_list("tp", command.gpus, parse_count),
-             {}};
+MemoryQuestion question(const CalcMemoryCommand& command) {
+  MemoryQuestion q{shape_of(command.model),
+                   parse_bytes("memory", command.memory),
+                   parse_list("context", command.context, parse_tokens),
+                   parse_list("tp", command.gpus, parse_count),
+                   {}};
   if (q.contexts.empty()) {
     if (std::filesystem::exists(command.model.model))
       q.contexts = {q.shape.config.context};
@@ -186,8 +186,8 @@ Question question(const CalcMemoryCommand& command) {
 }  // namespace
 
 int calc_memory(const CalcMemoryCommand& command) {
-  const Question q = question(command);
-  std::vector<Row> rows;
+  const MemoryQuestion q = question(command);
+  std::vector<ContextRow> rows;
   for (const int64_t gpus : q.gpus)
     for (const int64_t context : q.contexts) {
       rows.push_back({context, gpus, {}});

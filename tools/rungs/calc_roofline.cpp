@@ -29,7 +29,7 @@ struct Phase {
   Call call;
 };
 
-struct Question {
+struct RooflineQuestion {
   CalcShape shape;
   MeasuredRoof roof;
   int64_t context, batch;
@@ -48,7 +48,7 @@ MeasuredRoof roof_of(const std::string& device, bool quiet) {
       fmt::format("device: wanted {}, found \"{}\"{}", known_devices(), device, did_you_mean(device, roof_names())));
 }
 
-Question question(const CalcRooflineCommand& command) {
+RooflineQuestion question(const CalcRooflineCommand& command) {
   CalcShape shape = shape_of(command.model);
   const int64_t context = parse_tokens("context", command.context), batch = parse_count("batch", command.batch);
   constexpr int64_t most = int64_t(1) << 30;
@@ -94,7 +94,7 @@ std::vector<double> measure_operations(Model& model, TimingOps& ops, KvCache& ca
   return seconds;
 }
 
-std::vector<Point> points_of(const Question& q, const CalcRooflineCommand& command) {
+std::vector<Point> points_of(const RooflineQuestion& q, const CalcRooflineCommand& command) {
   const ElementBytes bytes{q.shape.weight_bytes, q.shape.cache_bytes, command.device == "measured" ? 4.0 : 2.0};
   std::vector<Point> points;
   for (const Phase& phase : q.phases)
@@ -125,7 +125,7 @@ std::string speed(double flops) {
   return fmt::format("{:.4g} {}FLOP/s", flops / (tera ? 1e12 : 1e9), tera ? "T" : "G");
 }
 
-ordered_json rows_json(const Question& q, const std::vector<Point>& points, bool run) {
+ordered_json rows_json(const RooflineQuestion& q, const std::vector<Point>& points, bool run) {
   ordered_json rows = ordered_json::array();
   for (const Point& p : points) {
     const Work& work = p.operation.work;
@@ -145,7 +145,7 @@ ordered_json rows_json(const Question& q, const std::vector<Point>& points, bool
   return rows;
 }
 
-ordered_json report(const Question& q, const std::vector<Point>& points, bool run) {
+ordered_json report(const RooflineQuestion& q, const std::vector<Point>& points, bool run) {
   const Roof& roof = q.roof.roof;
   ordered_json all = {{"model", q.shape.name},
                       {"device", roof.name},
@@ -162,7 +162,7 @@ ordered_json report(const Question& q, const std::vector<Point>& points, bool ru
   return all;
 }
 
-void print_text(const Question& q, const std::vector<Point>& points, bool run) {
+void print_text(const RooflineQuestion& q, const std::vector<Point>& points, bool run) {
   const Roof& roof = q.roof.roof;
   fmt::print("{} ({})\n  {}, {:.4g} GB/s of 10^9 bytes; the ridge is at {:.1f} FLOP/byte\n", roof.name, roof.source,
              speed(roof.flops), roof.bandwidth * 1e-9, roof.ridge());
@@ -199,7 +199,7 @@ void print_text(const Question& q, const std::vector<Point>& points, bool run) {
 }
 
 /// A panel for each phase, both axes logarithmic: the roof, and the operations on it or, measured, below it.
-std::vector<Panel> panels(const Question& q, const std::vector<Point>& points, bool run) {
+std::vector<Panel> panels(const RooflineQuestion& q, const std::vector<Point>& points, bool run) {
   constexpr const char* colours[] = {"#00798c", "#d1495b", "#edae49", "#66a182", "#2e4057", "#8d5fd3"};
   const Roof& roof = q.roof.roof;
   double least = roof.ridge(), most = roof.ridge();
@@ -230,7 +230,7 @@ std::vector<Panel> panels(const Question& q, const std::vector<Point>& points, b
 }  // namespace
 
 int calc_roofline(const CalcRooflineCommand& command) {
-  const Question q = question(command);
+  const RooflineQuestion q = question(command);
   const std::vector<Point> points = points_of(q, command);
   if (command.output.csv)
     print_csv(rows_json(q, points, command.run));

@@ -52,8 +52,8 @@ class Engine {
   Ops& ops_;
 };
 
-/// The operations of a device, made once and kept. A GPU's are in the program rungs_gpu: rungs becomes that then, with
-/// the same command line. \throws UsageError where the device cannot be used, saying how to do without.
+/// The operations of a device, made once and kept. Those of CUDA are in other programs, which this one becomes then.
+/// \throws UsageError where the device cannot be used, saying how to do without.
 Ops& ops_of(const Device& device);
 
 /// The one of this program, on this device.

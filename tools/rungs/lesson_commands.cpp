@@ -121,7 +121,7 @@ int reset_lesson(const std::string& word) {
 }
 
 int check_lesson(const std::string& word) {
-  const Lesson lesson = lesson_called(word);
+  Lesson lesson = lesson_called(word);
   const std::string number = lesson.name.substr(0, 2);
   if (!fs::exists(lesson.mine))
     throw UsageError(
@@ -195,9 +195,9 @@ static std::vector<Suite> suites_of(const Lesson& lesson, const std::string& nam
 static int grade_strength(const std::vector<std::string>& words, bool as_json) {
   json list = json::array();
   size_t problems = 0, mistakes = 0;
-  for (const Lesson& lesson : chosen_lessons(words)) must_build({lesson.name + "_solution", lesson.name + "_mistakes"});
-  const std::vector<Lesson> lessons = chosen_lessons(words);  // with the list of mistakes that was just made
-  for (const Lesson& lesson : lessons) {
+  std::vector<Lesson> lessons = chosen_lessons(words);
+  for (Lesson& lesson : lessons) {
+    must_build_solution(lesson);
     const Strength s = strength(lesson);
     problems += !s.clean();
     mistakes += s.mistakes.size();
@@ -231,14 +231,13 @@ int grade_lessons(const GradeOptions& options) {
     throw UsageError(fmt::format("no suite is called {}{}; there are evaluate and kv_evaluate", options.suite,
                                  did_you_mean(options.suite, suites)));
   if (options.strength) return grade_strength(options.lessons, options.json);
-  const std::vector<Lesson> lessons = chosen_lessons(options.lessons);
+  std::vector<Lesson> lessons = chosen_lessons(options.lessons);
 
   json list = json::array();
   size_t passed = 0, total = 0;
-  for (const Lesson& lesson : lessons) {
+  for (Lesson& lesson : lessons) {
     const bool written = fs::exists(lesson.mine);
-    const bool built =
-        written ? build_mine(lesson).ok : (must_build({lesson.name + "_solution", lesson.name + "_mistakes"}), true);
+    const bool built = written ? build_mine(lesson).ok : (must_build_solution(lesson), true);
     bool all_passed = true;
     for (const Suite suite : suites_of(lesson, options.suite)) {
       const Grade g =

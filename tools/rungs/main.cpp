@@ -7,6 +7,7 @@
 #include "commands.hpp"
 #include "engine.hpp"
 #include "ops/cpu_ops.hpp"
+#include "ops/processor.hpp"
 #include "suggest.hpp"
 #include "tensor/error.hpp"
 
@@ -363,11 +364,19 @@ void check_words(CLI::App& app, std::span<char*> words) {
   }
 }
 
+/// With what the program was compiled for, which a report of a fault needs.
+std::string version() {
+  std::string targets;
+  for (const VectorTarget& t : vector_targets())
+    targets += fmt::format("{}{}{}", targets.empty() ? "" : ", ", t.name, t.used ? " (used here)" : "");
+  return fmt::format("rungs {}\ncompiled for {}; vectors: {}", RUNGS_VERSION, baseline(), targets);
+}
+
 int run(int argc, char** argv) {
   CommandLine line{argv};
   line.app.require_subcommand(0, 1);
   line.app.get_formatter()->label("SUBCOMMAND", "COMMAND");
-  line.app.set_version_flag("--version", "rungs " RUNGS_VERSION);
+  line.app.set_version_flag("--version", version);
   add_learning(line);
   add_use(line);
   add_files(line);

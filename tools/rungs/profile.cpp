@@ -92,7 +92,7 @@ void print_table(const json& counts, const fs::path& code) {
 }  // namespace
 
 int profile_lesson(const ProfileCommand& command) {
-  const Lesson lesson = lesson_called(command.lesson);
+  Lesson lesson = lesson_called(command.lesson);
   if (!lesson.has_kernels())
     throw UsageError(
         fmt::format("{} has no kernels; `rungs profile` is for the lessons about CUDA, from 16 on", lesson.name));

@@ -1,6 +1,8 @@
 #include "workshop.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +13,7 @@
 
 #include "suggest.hpp"
 #include "tensor/file.hpp"
+#include "text/progress.hpp"
 
 namespace rungs {
 
@@ -40,24 +43,74 @@ std::string short_path(const fs::path& path) {
   return inside.starts_with("..") ? path.string() : inside;
 }
 
+namespace {
+
+/// One build at a time in a build folder; whoever comes second waits.
+class BuildLock {
+ public:
+  BuildLock() : file_(open(RUNGS_BINARY_DIR "/.building", O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
+    flock(file_, LOCK_EX);
+  }
+  ~BuildLock() { close(file_); }
+  BuildLock(const BuildLock&) = delete;
+  BuildLock& operator=(const BuildLock&) = delete;
+
+ private:
+  int file_;
+};
+
+/// How far a build is: a bar at a terminal, elsewhere a line when it is more than a file and its program.
+class BuildProgress {
+ public:
+  explicit BuildProgress(const std::vector<std::string>& targets)
+      : label_(fmt::format("Building {}", targets.size() > 2 ? "the lessons" : targets[0])), bar_(label_, 0) {}
+
+  /// A line of the build tool: "[3/12] Building CXX object ...".
+  void read(const std::string& line) {
+    int done = 0, total = 0;
+    if (std::sscanf(line.c_str(), "[%d/%d]", &done, &total) != 2 || line.find("globbed") != line.npos) return;
+    bar_.set(done, total);
+    if (total > 2 && !said_ && !is_terminal(stderr)) fmt::print(stderr, "{} ...\n", label_);
+    said_ = said_ || total > 2;
+  }
+
+ private:
+  std::string label_;
+  Progress bar_;
+  bool said_ = false;
+};
+
+}  // namespace
+
 Build build(const std::vector<std::string>& targets) {
+  const BuildLock lock;
   std::string command = "cmake --build '" RUNGS_BINARY_DIR "' --target";
   for (const std::string& target : targets) command += " " + target;
-  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  FILE* pipe = popen((command + " 2>&1 </dev/null").c_str(), "r");
   if (!pipe) throw Error("cmake cannot be started");
+  BuildProgress progress(targets);
   Build b{};
-  char part[4096];
-  for (size_t n; (n = fread(part, 1, sizeof part, pipe)) > 0;) b.output.append(part, n);
+  char* line = nullptr;
+  size_t room = 0;
+  for (ssize_t n; (n = getline(&line, &room, pipe)) > 0; b.output.append(line, size_t(n))) progress.read(line);
+  std::free(line);
   b.ok = pclose(pipe) == 0;
   return b;
 }
 
 // A target knows the learner's file only where it stands in work/; elsewhere it is included.
-Build build_mine(const Lesson& lesson) {
+Build build_mine(Lesson& lesson) {
   if (lesson.mine_target.ends_with("_elsewhere"))
     write_where_different(fs::path(RUNGS_BINARY_DIR) / "elsewhere" / (lesson.name + ".cpp"),
                           fmt::format("#include \"{}\"\n", lesson.mine.string()));
-  return build({lesson.mine_target, lesson.name + "_mistakes"});
+  Build b = build({lesson.mine_target, lesson.name + "_mistakes"});
+  if (b.ok) lesson = lesson_called(lesson.name);  // with the list of mistakes that was just made
+  return b;
+}
+
+void must_build_solution(Lesson& lesson) {
+  must_build({lesson.name + "_solution", lesson.name + "_mistakes"});
+  lesson = lesson_called(lesson.name);
 }
 
 void must_build(const std::vector<std::string>& targets) {
@@ -102,7 +155,7 @@ Standing standing_of(const Lesson& lesson) {
   return progress[lesson.name] == content_of(lesson.mine) ? Standing::passed : Standing::changed;
 }
 
-static bool judged_now(const Lesson& lesson) {
+static bool judged_now(Lesson lesson) {
   if (!build_mine(lesson).ok) return false;
   return grade(lesson, Suite::evaluate, mine(lesson)).all_passed() &&
          (!lesson.has_cache() || grade(lesson, Suite::kv_evaluate, mine(lesson)).all_passed());

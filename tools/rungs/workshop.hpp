@@ -25,11 +25,14 @@ struct Build {
   bool ok;
   std::string output;
 };
+/// Says what it builds, and how far it is, where that takes a while. Waits for a build that runs already.
 Build build(const std::vector<std::string>& targets);
 /// Makes a file of a build, which stays as it is where it would not change.
 void write_where_different(const std::filesystem::path& path, const std::string& text);
-/// Builds the runner of the learner's file.
-Build build_mine(const Lesson& lesson);
+/// Builds the runner of the learner's file; then the lesson knows its mistakes.
+Build build_mine(Lesson& lesson);
+/// Builds the runners of the solution and of the known mistakes. \throws Error as must_build.
+void must_build_solution(Lesson& lesson);
 /// \throws Error with the output, for something that ought to build
 void must_build(const std::vector<std::string>& targets);
 

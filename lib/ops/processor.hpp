@@ -1,0 +1,27 @@
+/// The processor: what this program needs of it, and which vectors of it the library uses.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace rungs {
+
+/// One of the kinds of processors that Highway compiled the products for.
+struct VectorTarget {
+  std::string name;  ///< as Highway calls it: "AVX2", "AVX3_DL", "NEON"
+  bool runs_here;    ///< on this processor
+  bool used;         ///< chosen
+};
+
+/// Those in this program, the best first.
+std::vector<VectorTarget> vector_targets();
+
+/// From now on the products use this target and no other: for tests and measurements. \throws UsageError for one that
+/// is not in the program or does not run here.
+void use_vector_target(const std::string& name);
+
+/// What everything else was compiled for: "x86-64-v3", "native"; "the compiler's own choice" without -march. A program
+/// looks for it before it begins, and ends with one sentence on a processor that lacks a part of it.
+std::string baseline();
+
+}  // namespace rungs

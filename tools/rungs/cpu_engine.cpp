@@ -1,0 +1,21 @@
+// The engine of the program rungs: the library's parts on the CPU. Another program has the kernels, which take longer
+// to compile than all the rest: rungs builds it when it is first asked for, and becomes it.
+#include <fmt/format.h>
+
+#include "become.hpp"
+#include "engine.hpp"
+#include "ops/cpu_ops.hpp"
+
+namespace rungs {
+
+const bool engine_is_mine = false;
+
+Ops& ops_of(const Device& device) {
+  if (device.backend != "cpu") become(device.on == "host" ? "rungs_host" : "rungs_gpu", device.argv);
+  static CpuOps ops;
+  return ops;
+}
+
+std::unique_ptr<Engine> make_engine(const Device& device) { return std::make_unique<Engine>(ops_of(device)); }
+
+}  // namespace rungs

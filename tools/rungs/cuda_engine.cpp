@@ -1,0 +1,33 @@
+// The engine of the programs that have the kernels: rungs_host those that the host compiler made, rungs_gpu those of
+// nvcc. rungs becomes one of them where a CUDA backend is asked for.
+#include "become.hpp"
+#include "engine.hpp"
+#include "ops/cpu_ops.hpp"
+#include "ops/cuda_ops.hpp"
+#include "ops/naive_ops.hpp"
+
+namespace rungs {
+
+const bool engine_is_mine = false;
+
+#ifdef RUNGS_CUDA_ON_CPU
+static constexpr const char *kernels_on = "host", *other = "rungs_gpu";
+#else
+static constexpr const char *kernels_on = "gpu", *other = "rungs_host";
+#endif
+
+template <class Kind>
+static Ops& the_only() {
+  static Kind ops;
+  return ops;
+}
+
+Ops& ops_of(const Device& device) {
+  if (device.backend == "cpu") return the_only<CpuOps>();
+  if (device.on != kernels_on) become(other, device.argv);
+  return device.backend == "cuda" ? the_only<CudaOps>() : the_only<NaiveCudaOps>();
+}
+
+std::unique_ptr<Engine> make_engine(const Device& device) { return std::make_unique<Engine>(ops_of(device)); }
+
+}  // namespace rungs
