@@ -31,7 +31,7 @@ done
 mkdir -p build
 
 if [ -n "$pack" ]; then
-  build build/gpu -DRUNGS_NATIVE=OFF  # for any processor of the kind
+  build build/gpu -DRUNGS_CUDA_ARCHITECTURES=all
   mkdir -p "$pack/lib"
   for program in "${programs[@]}"; do
     cp "build/gpu/bin/$program" "$pack/"
@@ -53,7 +53,7 @@ if [ -n "$given" ]; then
   export LD_LIBRARY_PATH=$given/lib:${LD_LIBRARY_PATH:-}
 else
   echo "== Building (${SECONDS} s)"
-  timeout "$(left 240)" bash -c "$(declare -f build fail); $(declare -p programs); build build/release" || fail 1 "The build did not end well in time"
+  timeout "$(left 240)" bash -c "$(declare -f build fail); $(declare -p programs); build build/release -DRUNGS_CUDA_ARCHITECTURES=all" || fail 1 "The build did not end well in time"
   bin=build/release/bin
 fi
 for program in gpu_bench kernel_tests_gpu; do

@@ -1,5 +1,7 @@
 # RUNGS_GPU: whether nvcc is here, of version 12 or newer, and compiles. If not, the kernels are compiled for the host alone.
 option(RUNGS_CUDA "Compile the kernels for GPUs too, where there is an nvcc" ON)
+set(RUNGS_CUDA_ARCHITECTURES one CACHE STRING
+  "one: this machine's GPU, 80 where there is none; all: those of bench/gpu.sh; or a list as CMAKE_CUDA_ARCHITECTURES has it")
 set(RUNGS_GPU OFF)
 set(RUNGS_NO_GPU "")  # why not
 
@@ -43,15 +45,24 @@ rungs_find_nvcc()
 if(RUNGS_GPU)
   set(CMAKE_CUDA_COMPILER ${RUNGS_NVCC})
   set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
-  # Machine code for the GPUs that are measured, and for newer ones what the driver translates.
+  # Machine code for the GPUs that are measured, and for newer ones what the driver translates; by default one of them.
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
   enable_language(CUDA)
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)  # CMake 3.25 knows no such dialect of nvcc
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
   set(CMAKE_CUDA_FLAGS_RELEASE "-O3")
-  list(APPEND CMAKE_CUDA_ARCHITECTURES ${CMAKE_CUDA_ARCHITECTURES_NATIVE})  # of this machine's GPU, if there is one
-  list(REMOVE_ITEM CMAKE_CUDA_ARCHITECTURES 90-real)
-  list(REMOVE_DUPLICATES CMAKE_CUDA_ARCHITECTURES)
+  set(here ${CMAKE_CUDA_ARCHITECTURES_NATIVE})  # of this machine's GPU, if there is one
+  if(RUNGS_CUDA_ARCHITECTURES STREQUAL "all")
+    list(APPEND CMAKE_CUDA_ARCHITECTURES ${here})
+    list(REMOVE_ITEM CMAKE_CUDA_ARCHITECTURES 90-real)
+    list(REMOVE_DUPLICATES CMAKE_CUDA_ARCHITECTURES)
+  elseif(RUNGS_CUDA_ARCHITECTURES STREQUAL "one" AND here)
+    set(CMAKE_CUDA_ARCHITECTURES ${here})
+  elseif(RUNGS_CUDA_ARCHITECTURES STREQUAL "one")
+    set(CMAKE_CUDA_ARCHITECTURES 80-real)
+  else()
+    set(CMAKE_CUDA_ARCHITECTURES ${RUNGS_CUDA_ARCHITECTURES})
+  endif()
   find_package(CUDAToolkit REQUIRED)
 else()
   message(STATUS "The kernels are compiled for the host alone: ${RUNGS_NO_GPU}")

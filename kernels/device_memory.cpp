@@ -23,6 +23,14 @@ Tensor device_tensor(const Shape& shape, DType dtype) {
   return Tensor(shape, dtype, Tensor::Memory(memory, [](void* p) { cudaFree(p); }));
 }
 
+bool kernels_are_checked() {
+#ifdef RUNGS_CHECKED
+  return true;
+#else
+  return false;
+#endif
+}
+
 Tensor to_device(const Tensor& host) {
   Tensor device = device_tensor(host.shape(), host.dtype());
   CUDA_CHECK(cudaMemcpy(device.raw(), host.raw(), host.bytes(), cudaMemcpyHostToDevice));

@@ -12,4 +12,7 @@ Tensor to_device(const Tensor& host);
 /// A copy on the host; waits for all kernels first.
 Tensor to_host(const Tensor& device);
 
+/// The checker watches every access of the kernels, so they take longer: tests choose fewer of them then.
+bool kernels_are_checked();
+
 }  // namespace rungs

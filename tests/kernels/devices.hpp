@@ -4,18 +4,12 @@
 #include <functional>
 #include <utility>
 
+#include "device_memory.hpp"
 #include "ops/cuda_ops.hpp"
 #include "ops/naive_ops.hpp"
 #include "support.hpp"
 
 namespace rungs::test {
-
-/// The checker looks at every access: each kernel is watched, but not whole texts of a trained model.
-#ifdef RUNGS_CHECKED
-inline constexpr bool watched = true;
-#else
-inline constexpr bool watched = false;
-#endif
 
 inline NaiveCudaOps& naive_ops() {
   static NaiveCudaOps ops;

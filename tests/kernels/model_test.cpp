@@ -14,7 +14,7 @@ using namespace rungs::test;
 
 TEST_SUITE_BEGIN("kernels");
 
-static const Effort effort{.large = !watched, .uncached = false, .stride = 3};
+static const Effort effort{.large = !kernels_are_checked(), .uncached = false, .stride = 3};
 
 TEST_CASE("on the device logits and caches of every LLaMA equal those of transformers") {
   on_both([](CudaDevice& ops) { check_logits_and_caches(ops, effort); });
@@ -33,7 +33,7 @@ TEST_CASE("on the device a LLaMA continues a batch of prompts as transformers co
 }
 
 TEST_CASE("on the device the trained LLaMA agrees with transformers up to the last position of its context" *
-          doctest::skip(watched)) {
+          doctest::skip(kernels_are_checked())) {
   on_both([](CudaDevice& ops) { check_last_position(ops, effort); });
 }
 
@@ -68,16 +68,16 @@ TEST_CASE("on the device the decoder gives the logits and taps of PyTorch and wi
 
 namespace {
 
-const std::filesystem::path stories = weights_directory() / "stories";
+std::filesystem::path stories() { return weights_directory() / "stories"; }
 
 /// The trained LLaMA on one device.
 struct Stories {
   std::unique_ptr<Model> model;
-  explicit Stories(Ops& ops) : model(load_model(ops, stories, {.max_rows = 64, .context = 160})) {}
+  explicit Stories(Ops& ops) : model(load_model(ops, stories(), {.max_rows = 64, .context = 160})) {}
 };
 
 std::vector<Ids> story_prompts() {
-  const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(stories / "tokenizer.json");
+  const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(stories() / "tokenizer.json");
   std::vector<Ids> prompts;
   for (const char* text : {"Once upon a time", "", "The little dog wanted to play with the big red ball in the park"}) {
     Ids tokens = tokenizer->encode(text);
@@ -109,7 +109,7 @@ double margin(Model& cpu, const Ids& tokens, const SampleOptions& options, doubl
 
 // The logits of two paths are each within the budget of the saved logits of the whole context. Two that are equal but
 // for that, or a draw that lands beside an edge, may be decided either way: there the comparison ends.
-TEST_CASE("the device generates the CPU's text whether greedy or sampled" * doctest::skip(watched)) {
+TEST_CASE("the device generates the CPU's text whether greedy or sampled" * doctest::skip(kernels_are_checked())) {
   CpuOps cpu_ops;
   Stories cpu(cpu_ops);
   const double budget = cases("logits").at(0)->find("logits")->budget().absolute;
@@ -138,7 +138,7 @@ TEST_CASE("the device generates the CPU's text whether greedy or sampled" * doct
 }
 
 TEST_CASE("on the device the cache does not change the text and a batch gives each prompt what it gets alone" *
-          doctest::skip(watched)) {
+          doctest::skip(kernels_are_checked())) {
   on_both([](CudaDevice& ops) {
     Stories device(ops);
     const auto prompts = story_prompts();
@@ -213,7 +213,7 @@ TEST_CASE("a graph is forgotten where memory was given back") {
   alignas(Llama) std::byte place[sizeof(Llama)];
   std::vector<Tensor> blocks;  // take what the first model gives back
   for (int round = 0; round < 2; ++round) {
-    auto* model = new (place) Llama(cuda_ops(), stories, {.max_rows = 64, .context = 160});
+    auto* model = new (place) Llama(cuda_ops(), stories(), {.max_rows = 64, .context = 160});
     const auto given = steps(*model, got, cache, {0, 1, 2, 3}, 0, 0);
     for (size_t i = 0; i < given.size(); ++i) CHECK(compare(given[i], expected[i], {.absolute = budget}).pass);
     model->~Llama();
@@ -221,7 +221,7 @@ TEST_CASE("a graph is forgotten where memory was given back") {
   }
 }
 
-TEST_CASE("on the device a token costs no memory and brings home itself alone" * doctest::skip(watched)) {
+TEST_CASE("on the device a token costs no memory and brings home itself alone" * doctest::skip(kernels_are_checked())) {
   on_both([](CudaDevice& ops) {
     Stories device(ops);
     for (const SampleOptions& sampling : {SampleOptions{}, SampleOptions{.temperature = 1, .top_p = 0.9}}) {

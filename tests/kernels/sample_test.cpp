@@ -16,11 +16,8 @@ namespace {
 using TopP = void (*)(int*, const float*, const Draw*, void*, int, int, cudaStream_t);
 constexpr TopP rungs_of_top_p[] = {top_p_01, top_p_02};
 
-#ifdef RUNGS_CHECKED
-constexpr int batches = 40, large_rows = 2;  // the checker looks at every access
-#else
-constexpr int batches = 150, large_rows = 6;
-#endif
+int batches() { return kernels_are_checked() ? 40 : 150; }
+int large_rows() { return kernels_are_checked() ? 2 : 6; }
 
 /// Rows of logits, and for each how its token is drawn.
 struct Rows {
@@ -181,7 +178,7 @@ TEST_CASE("a logit that is not finite gives not_finite wherever it stands, and o
 
 TEST_CASE("top_p chooses the token that the CPU's sampler chooses") {
   std::mt19937 random(20);
-  for (int i = 0; i < batches; ++i) {
+  for (int i = 0; i < batches(); ++i) {
     const int V = 1 + int(random() % unsigned(i % 16 == 0 ? 5000 : 300));
     Rows rows(16, V);
     for (int n = 0; n < rows.N; ++n) {
@@ -195,7 +192,7 @@ TEST_CASE("top_p chooses the token that the CPU's sampler chooses") {
 TEST_CASE("the draw falls on the CPU's token even next to its ends") {
   constexpr double next_to = 1e-12;  // one probability rounded otherwise would move an end by more
   std::mt19937 random(21);
-  for (int i = 0; i < batches; ++i) {
+  for (int i = 0; i < batches(); ++i) {
     const int V = 1 + int(random() % 300u);
     Rows rows(16, V);
     for (int n = 0; n < rows.N; ++n) {
@@ -212,7 +209,7 @@ TEST_CASE("the draw falls on the CPU's token even next to its ends") {
 
 TEST_CASE("top_p chooses the CPU's token from a large vocabulary, and always the same") {
   std::mt19937 random(3);
-  Rows rows(large_rows, 128256);
+  Rows rows(large_rows(), 128256);
   for (int n = 0; n < rows.N; ++n) {
     fill(rows.logits, n, random);
     rows.draw[size_t(n)] = some_draw(random, rows.V);
