@@ -8,28 +8,38 @@ help:  ## Say what there is
 	@echo "Rungs, a step-by-step transformer framework. Start with: make demo, then ./rungs list"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
-demo: build  ## Tell a story with the trained LLaMA, with and without the KV cache
+demo:  ## Tell a story with the trained LLaMA, with and without the KV cache
+	@tools/configure.sh release $(CONFIGURE)
+	@echo "Building the rungs program ..."
+	@tools/build.sh release rungs_command
 	@tools/demo.sh
 
 test: build  ## Run every test
 	@ctest --preset release -j $(JOBS)
 
-build: build/release/build.ninja  ## Build everything (installs what is missing first)
-	@cmake --build --preset release -j $(JOBS)
+build: tools-of-tests  ## Build everything that is tested (installs what is missing first)
+	@tools/configure.sh release $(CONFIGURE)
+	@tools/build.sh release
 
-grade: build  ## Grade every lesson: your file in work/ where there is one, else the solution
+tools-of-tests:
+	@tools/setup.sh needed optional
+
+grade:  ## Grade every lesson: your file in work/ where there is one, else the solution
 	@./rungs grade
 
-docs: build/release/build.ninja  ## Build the site into build/release/docs/html
-	@tools/setup.sh docs
-	@tools/quietly.sh build/configure.log cmake --preset release
-	@cmake --build --preset release -j $(JOBS) --target docs
+docs:  ## Build the site into build/release/docs/html
+	@tools/setup.sh needed optional docs
+	@tools/configure.sh release -U "RUNGS_HAS_*"
+	@tools/build.sh release docs
 
-sanitize: build/sanitize/build.ninja  ## Run every test again under AddressSanitizer and UBSan
-	@cmake --build --preset sanitize -j $(JOBS)
+sanitize: tools-of-tests  ## Run every test again under AddressSanitizer and UBSan
+	@tools/configure.sh sanitize $(CONFIGURE)
+	@tools/build.sh sanitize
 	@ctest --preset sanitize -j $(JOBS)
 
-bench: build  ## Measure: the cache, decoding, prefill, tokenizers, kernels on the CPU
+bench:  ## Measure: the cache, decoding, prefill, tokenizers, kernels on the CPU
+	@tools/configure.sh release
+	@tools/build.sh release rungs_command benches kernel_bench
 	@./rungs bench cache
 	@build/release/bin/profile_decode
 	@build/release/bin/prefill
@@ -48,18 +58,13 @@ format:  ## Lay out the sources with clang-format 14
 check-format:  ## Say where the layout differs from clang-format 14
 	@$(CLANG_FORMAT) --dry-run -Werror $(SOURCES)
 
-# clang-tidy cannot read the precompiled headers of g++, so it gets compile commands without them.
-lint: build/release/build.ninja  ## Run the few checks of .clang-tidy over the library
-	@cmake -S . -B build/lint -G Ninja -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DRUNGS_CUDA=OFF >/dev/null
+# clang-tidy wants every file's own compile command, without the precompiled headers of g++.
+lint:  ## Run the few checks of .clang-tidy over the library
+	@tools/setup.sh needed
+	@cmake -S . -B build/lint -G Ninja -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DRUNGS_TOGETHER=OFF -DRUNGS_CUDA=OFF >/dev/null
 	@echo $(wildcard lib/*/*.cpp) | xargs -n 4 -P $(JOBS) clang-tidy-14 -p build/lint --quiet 2>/dev/null
 
 clean:  ## Remove everything that was built; work/ stays
 	@rm -rf build
 
-build/%/build.ninja: cmake/dependencies.txt CMakePresets.json
-	@tools/setup.sh needed optional
-	@tools/quietly.sh build/configure.log cmake --preset $* $(CONFIGURE)
-	@touch $@
-
-.PRECIOUS: build/%/build.ninja
-.PHONY: help demo test build grade docs sanitize bench gpu measure-build format check-format lint clean
+.PHONY: help demo test build tools-of-tests grade docs sanitize bench gpu measure-build format check-format lint clean

@@ -49,8 +49,8 @@ TEST_CASE("a device with too little memory is found out before loading, and whic
             " needs 15.4 MiB of the device's memory, of which 977 KiB are free: its weights alone take "
             "4.13 MiB");
   const std::string sentence = refusal(small, options);
-  CHECK(
-      sentence.starts_with(stories().string() + " needs 15.4 MiB of the device's memory, of which 8.58 MiB are free: "));
+  CHECK(sentence.starts_with(stories().string() +
+                             " needs 15.4 MiB of the device's memory, of which 8.58 MiB are free: "));
   CHECK(small.allocated <= 4 * 64 * 4);  // the places of rows, nothing else
 
   const std::string before = "a context of ";

@@ -1,0 +1,15 @@
+# files_of(out PATTERN...): the files that match, as file(GLOB) finds them. CMake runs again when a file comes or goes, as
+# the time of its folder shows. That costs a build nothing; CONFIGURE_DEPENDS looks at every pattern each time.
+function(files_of out)
+  file(GLOB found ${ARGN})
+  set(${out} ${found} PARENT_SCOPE)
+  foreach(pattern IN LISTS ARGN)
+    get_filename_component(folder ${pattern} DIRECTORY)
+    get_filename_component(above ${folder} DIRECTORY)
+    file(GLOB folders LIST_DIRECTORIES TRUE ${folder})
+    set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folders})
+    if(folder MATCHES "\\*")
+      set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${above})
+    endif()
+  endforeach()
+endfunction()

@@ -1,0 +1,1 @@
+// Nothing: the target of this name has the precompiled headers.
