@@ -1,5 +1,3 @@
-#include <Eigen/Core>
-
 #include "ops/cpu_ops.hpp"
 #include "ops/cpu_parts.hpp"
 #include "ops/dot.hpp"

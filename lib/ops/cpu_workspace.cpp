@@ -1,9 +1,8 @@
 #include "ops/cpu_workspace.hpp"
 
-#include <Eigen/Core>
-
 #include "ops/cpu_parts.hpp"
 #include "ops/dot.hpp"
+#include "ops/matrix.hpp"
 
 namespace rungs {
 

@@ -1,6 +1,15 @@
 /// Tensors as Eigen matrices. For .cpp files of the library alone: Eigen takes seconds to compile.
 #pragma once
 
+// g++ 12 takes the empty vectors of its own AVX-512 header for forgotten ones (GCC bug 105593).
+#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <immintrin.h>
+#pragma GCC diagnostic pop
+#endif
+
 #include <Eigen/Core>
 
 #include "tensor/tensor.hpp"
