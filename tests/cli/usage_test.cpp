@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <iterator>
+#include <sstream>
 
 #include "cli.hpp"
 #include "suggest.hpp"
