@@ -34,6 +34,14 @@ TEST_CASE("rungs alone prints its help") {
   CHECK(help.out == alone.out);
 }
 
+/// What a help text says, however a version of CLI11 lays it out: a default stands behind its type as "=2" or as "[2]".
+static std::vector<std::string> words(std::string help) {
+  std::replace_if(
+      help.begin(), help.end(), [](char c) { return c == '=' || c == '[' || c == ']'; }, ' ');
+  std::istringstream text(help);
+  return {std::istream_iterator<std::string>(text), {}};
+}
+
 TEST_CASE("each command explains itself") {
   for (const std::string command : {"generate", "logits", "tokenize", "inspect", "convert", "bench cache",
                                     "bench batch", "calc memory", "calc intensity", "calc roofline", "grade"}) {
@@ -41,7 +49,9 @@ TEST_CASE("each command explains itself") {
     CHECK(help.status == 0);
     std::string name = "help_" + command;
     std::replace(name.begin(), name.end(), ' ', '_');
-    CHECK(help.out == golden(name, help.out));
+    const std::string wanted = golden(name, help.out);
+    INFO("wanted:\n", wanted, "found:\n", help.out);
+    CHECK(words(help.out) == words(wanted));
   }
 }
 
