@@ -26,9 +26,8 @@ measure "make demo, with all of that there" make demo
 measure "build what make test needs then" tools/build.sh release
 measure "run the tests" ctest --preset release -j "$JOBS"
 rm -f "$copy.log" "$copy.time"
-echo "Steps that took longest:"
-awk 'NR > 1 {printf "  %6.1f s  %s\n", ($2 - $1) / 1e3, $4}' build/release/.ninja_log | sort -rn | head -n 10 |
-  sed 's|CMakeFiles/[^/]*/||'
+echo "The slowest, in seconds"
+tools/slowest.sh build/release
 
 now() { date +%s%N; }
 seconds() { awk -v ns=$(($2 - $1)) 'BEGIN {printf "%.2f", ns / 1e9}'; }

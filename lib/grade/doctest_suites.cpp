@@ -4,11 +4,11 @@
 
 namespace rungs {
 
-static const Lesson& lesson_named(const std::string& name) {
+static const Lesson& lesson_named(std::string_view name) {
   static const std::vector<Lesson> lessons = find_lessons(RUNGS_SOURCE_DIR, RUNGS_BINARY_DIR);
   for (const Lesson& l : lessons)
     if (l.name == name) return l;
-  throw Error("no lesson is called " + name);
+  throw Error("no lesson is called " + std::string(name));
 }
 
 static void check(const Case& c, Runner& solution) {

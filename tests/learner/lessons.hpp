@@ -6,11 +6,11 @@
 namespace rungs::test {
 
 /// \throws Error when there is none of that name
-inline const Lesson& lesson_called(const std::string& name) {
+inline const Lesson& lesson_called(std::string_view name) {
   static const std::vector<Lesson> lessons = find_lessons(RUNGS_SOURCE_DIR, RUNGS_BINARY_DIR);
   for (const Lesson& l : lessons)
     if (l.name == name) return l;
-  throw Error("no lesson is called " + name);
+  throw Error("no lesson is called " + std::string(name));
 }
 
 /// A program of the build, "hostile_06".

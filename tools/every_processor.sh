@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Compiles the library, and only the library, for every kind of processor, a warning being an error. Nothing is run: some
+# of them are not here. What make test compiles for, x86-64-v3, is not compiled again.
+# Usage: tools/every_processor.sh [BASELINE...]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+[ $# -gt 0 ] || set -- x86-64 x86-64-v2 x86-64-v4 sapphirerapids native aarch64
+machine=$(uname -m)
+for baseline in "$@"; do
+  options=()
+  if [ "$baseline" = aarch64 ] && [ "$machine" != aarch64 ]; then
+    if ! command -v aarch64-linux-gnu-g++ >/dev/null; then
+      echo "SKIPPED aarch64: there is no aarch64-linux-gnu-g++ here"
+      continue
+    fi
+    # The packages' headers are those of every processor; of /usr/include the compiler may see these alone.
+    headers=$PWD/build/every_processor/headers
+    mkdir -p "$headers"
+    for name in fmt nlohmann hwy toml++ CLI doctest pcre2.h utf8proc.h eigen3; do ln -sfn "/usr/include/$name" "$headers/$name"; done
+    options=(-DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/aarch64.cmake")
+  elif [ "$machine" != x86_64 ]; then
+    echo "SKIPPED $baseline: this machine is $machine"
+    continue
+  else
+    options=(-DRUNGS_BASELINE="$baseline")
+  fi
+  folder=build/every_processor/$baseline
+  started=$SECONDS
+  cmake -S . -B "$folder" -G Ninja -DRUNGS_CUDA=OFF -DRUNGS_ONLY_LIBRARY=ON -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DCMAKE_COMPILE_WARNING_AS_ERROR=ON \
+    "${options[@]}" >"$folder.log" 2>&1 || { mkdir -p "$(dirname "$folder")"; cat "$folder.log" >&2; exit 1; }
+  cmake --build "$folder" -j "${JOBS:-$(nproc)}" >"$folder.log" 2>&1 || { cat "$folder.log" >&2; exit 1; }
+  echo "$baseline: compiled in $((SECONDS - started)) s, no warning"
+done
