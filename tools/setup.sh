@@ -39,8 +39,13 @@ export DEBIAN_FRONTEND=noninteractive
 if ! command -v ${sudo:-apt-get} >/dev/null; then
   echo "There is no ${sudo:-apt-get} here: run that command as root, then try again." >&2
 elif ! { $sudo apt-get update && $sudo $install; } >"$log" 2>&1 </dev/null; then
-  tail -n 20 "$log" >&2
-  echo "The packages could not be installed; the whole log is in $log." >&2
+  if grep -qE "Temporary failure resolving|Could not (resolve|connect)|Network is unreachable" "$log"; then
+    echo "The packages could not be downloaded: there is no network, or apt's sources cannot be reached. Install them later with:" >&2
+    echo "  sudo $install" >&2
+  else
+    tail -n 20 "$log" >&2
+    echo "The packages could not be installed; the whole log is in $log." >&2
+  fi
 fi
 
 # What is only optional may stay away; each feature that wants it says so itself.

@@ -27,15 +27,16 @@ struct Effort {
 };
 
 /// Every case of lesson 15 that runs `run`.
-inline const std::vector<const Case*>& cases(const std::string& run) {
+inline const std::vector<const Case*>& cases(std::string_view run) {
   static const std::vector<Case> all = load_cases(weights_directory() / "references/15_llama");
-  static std::map<std::string, std::vector<const Case*>> by_run = [] {
-    std::map<std::string, std::vector<const Case*>> map;
+  static const std::map<std::string, std::vector<const Case*>, std::less<>> by_run = [] {
+    std::map<std::string, std::vector<const Case*>, std::less<>> map;
     for (const Case& c : all) map[c.input.run].push_back(&c);
     return map;
   }();
-  REQUIRE(!by_run[run].empty());
-  return by_run[run];
+  const auto found = by_run.find(run);
+  REQUIRE(found != by_run.end());
+  return found->second;
 }
 
 inline std::vector<const Case*> cases(const std::string& run, const Effort& effort) {
