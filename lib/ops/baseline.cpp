@@ -11,7 +11,7 @@ static void say(const char* text) {
 }
 
 /// \throws nothing: this is before the time of exceptions.
-static void need(bool has, const char* feature) {
+[[maybe_unused]] static void need(bool has, const char* feature) {
   if (has) return;
   say("This processor has no ");
   say(feature);
