@@ -7,7 +7,7 @@ preset=$1
 shift
 folder=build/$preset
 
-# A compiler takes up to 580 MB (measured with g++ 12), more under the sanitizers; what all tests need fills 3 GB of disk.
+# A compiler takes up to 580 MB (measured with g++ 12), more under the sanitizers; what all tests need fills 1.3 GB of disk.
 memory_of_a_job=900
 jobs=${JOBS:-}
 free=$(awk '/MemAvailable/ {print int($2 / 1024)}' /proc/meminfo 2>/dev/null || true)
@@ -23,7 +23,7 @@ if [ -n "$free" ] && [ "$free" -lt "$memory_of_a_job" ]; then
 fi
 # A file of a learner asks for none of this.
 if [ $# = 0 ] || [ ! -x "$folder/bin/rungs" ]; then
-  wanted=$([ $# -gt 0 ] && echo 300 || echo 3000)
+  wanted=$([ $# -gt 0 ] && echo 300 || echo 2000)
   disk=$(df -Pm "$folder" | awk 'NR == 2 {print $4}')
   if [ "$disk" -lt "$wanted" ] && [ $((disk + $(du -sm "$folder" | cut -f 1))) -lt "$wanted" ]; then
     echo "The build takes $wanted MB of disk, and $disk are free in $(pwd)/build: make room, or make build a link to a folder elsewhere." >&2
