@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
 
 #include "commands.hpp"
 #include "grade/strength.hpp"
@@ -26,16 +28,27 @@ namespace {
 /// What the compiler said, without the build tool's own lines.
 std::string compiler_output(const std::string& output) {
   std::string text;
+  bool is_command = false;
   for (size_t begin = 0; begin < output.size();) {
     const size_t end = std::min(output.find('\n', begin), output.size());
     const std::string line = output.substr(begin, end - begin);
     const auto begins_with = [&](const char* what) { return line.starts_with(what); };
-    constexpr const char* of_the_build[] = {"[", "ninja:", "FAILED:", "/usr/bin/c++ ", ": && ", "collect2:", "gmake"};
+    constexpr const char* of_the_build[] = {"[", "ninja:", "FAILED:", "collect2:", "clang: error: linker", "gmake"};
     const bool noise = std::any_of(std::begin(of_the_build), std::end(of_the_build), begins_with);
-    if (!noise && !line.empty()) text += line + "\n";
+    if (!noise && !is_command && !line.empty()) text += line + "\n";
+    is_command = line.starts_with("FAILED:");  // the next line is
     begin = end + 1;
   }
   return text;
+}
+
+/// The functions that a linker did not find, a line each. GNU ld, gold, lld and mold each have their own words.
+std::string missing_functions(const std::string& output) {
+  static const std::regex missing("undefined (?:reference to [`']|symbol: )([^\n]*?)'?\n");
+  std::set<std::string> lines;
+  for (std::sregex_iterator m(output.begin(), output.end(), missing), end; m != end; ++m)
+    lines.insert("  " + (*m)[1].str() + "\n");
+  return fmt::format("{}", fmt::join(lines, ""));
 }
 
 std::string state_of(const Lesson& lesson) {
@@ -128,11 +141,11 @@ int check_lesson(const std::string& word) {
         fmt::format("there is nothing to check yet; `rungs start {}` makes {}", number, short_path(lesson.mine)));
   const Build b = build_mine(lesson);
   if (!b.ok) {
-    fmt::print("{}", compiler_output(b.output));
-    const bool compiled = b.output.find("undefined reference") != b.output.npos;
-    fmt::print("\n{} {}\n", short_path(lesson.mine),
-               compiled ? "lacks a function that lesson.hpp declares; the first error above says which."
-                        : "does not compile; the first error above is the one to look at.");
+    if (const std::string missing = missing_functions(b.output); !missing.empty())
+      fmt::print("{} lacks a function that lesson.hpp declares:\n{}", short_path(lesson.mine), missing);
+    else
+      fmt::print("{}\n{} does not compile; the first error above is the one to look at.\n", compiler_output(b.output),
+                 short_path(lesson.mine));
     return 1;
   }
   Grade last = grade(lesson, Suite::evaluate, mine(lesson));
