@@ -8,13 +8,13 @@
 #include <cstring>
 
 #include "folder.hpp"
-#include "measure/bandwidth.hpp"
-#include "model/convert.hpp"
-#include "model/llama.hpp"
-#include "model/named_shapes.hpp"
-#include "model/random_llama.hpp"
-#include "ops/cpu_ops.hpp"
 #include "report.hpp"
+#include "rungs/measure/bandwidth.hpp"
+#include "rungs/model/convert.hpp"
+#include "rungs/model/llama.hpp"
+#include "rungs/model/presets.hpp"
+#include "rungs/model/random_llama.hpp"
+#include "rungs/ops/cpu_ops.hpp"
 
 using namespace rungs;
 

@@ -7,9 +7,9 @@
 #include <algorithm>
 
 #include "folder.hpp"
-#include "model/named_shapes.hpp"
-#include "model/random_llama.hpp"
 #include "report.hpp"
+#include "rungs/model/presets.hpp"
+#include "rungs/model/random_llama.hpp"
 
 using namespace rungs;
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "tensor/error.hpp"
+#include "rungs/base/error.hpp"
 
 namespace rungs {
 

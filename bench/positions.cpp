@@ -5,13 +5,13 @@
 #include <algorithm>
 
 #include "folder.hpp"
-#include "measure/bandwidth.hpp"
-#include "measure/plot.hpp"
-#include "model/model.hpp"
-#include "model/named_shapes.hpp"
-#include "model/random_llama.hpp"
-#include "ops/cpu_ops.hpp"
 #include "report.hpp"
+#include "rungs/measure/bandwidth.hpp"
+#include "rungs/measure/plot.hpp"
+#include "rungs/model/model.hpp"
+#include "rungs/model/presets.hpp"
+#include "rungs/model/random_llama.hpp"
+#include "rungs/ops/cpu_ops.hpp"
 
 using namespace rungs;
 

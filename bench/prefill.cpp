@@ -5,12 +5,12 @@
 #include <algorithm>
 
 #include "folder.hpp"
-#include "model/model.hpp"
-#include "model/named_shapes.hpp"
-#include "model/random_llama.hpp"
-#include "ops/cpu_ops.hpp"
-#include "ops/matrix.hpp"
 #include "report.hpp"
+#include "rungs/model/model.hpp"
+#include "rungs/model/presets.hpp"
+#include "rungs/model/random_llama.hpp"
+#include "rungs/ops/cpu_ops.hpp"
+#include "rungs/ops/matrix.hpp"
 
 using namespace rungs;
 

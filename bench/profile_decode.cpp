@@ -3,11 +3,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "measure/allocations.hpp"
-#include "measure/timing_ops.hpp"
-#include "ops/cpu_ops.hpp"
 #include "report.hpp"
-#include "text/generate.hpp"
+#include "rungs/generate/generate.hpp"
+#include "rungs/measure/allocations.hpp"
+#include "rungs/measure/timing_ops.hpp"
+#include "rungs/ops/cpu_ops.hpp"
 
 using namespace rungs;
 

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "measure/measure.hpp"
-#include "tensor/file.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/measure/measure.hpp"
 
 namespace rungs {
 

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "report.hpp"
-#include "text/tokenizer.hpp"
+#include "rungs/tokenizer/tokenizer.hpp"
 
 using namespace rungs;
 

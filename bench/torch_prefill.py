@@ -9,7 +9,7 @@ import sys
 import torch
 import torch.nn.functional as F
 
-# C, H, G, F, L, V as in lib/model/random_llama.cpp
+# C, H, G, F, L, V as in lib/rungs/model/random_llama.cpp
 SHAPES = {"8b": (4096, 32, 8, 14336, 32, 128256), "1b": (2048, 32, 8, 8192, 16, 128256)}
 T = 2048
 

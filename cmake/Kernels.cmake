@@ -1,4 +1,4 @@
-# CUDA files for the host: g++ compiles them as C++, and kernels/host runs them.
+# CUDA files for the host: g++ compiles them as C++, and kernels/emulator runs them.
 
 # kernel_sources(FILES...): these .cu files are C++ in the folder that calls this.
 function(kernel_sources)

@@ -1,5 +1,5 @@
 # Which processors a build is for. By default nothing depends on the machine that compiles it.
-#   RUNGS_BASELINE   what every file may use (-march): programs look for it as they start (lib/ops/processor.cpp)
+#   RUNGS_BASELINE   what every file may use (-march): programs look for it as they start (lib/rungs/ops/processor.cpp)
 #   RUNGS_NATIVE     this machine's processor instead, for a build that stays here
 # What is hot is compiled once for each kind of processor by Highway, which chooses when the program runs: those files
 # (highway_sources) begin at the oldest of the architecture.

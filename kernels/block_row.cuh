@@ -1,7 +1,7 @@
 /// A row that a whole block works on.
 #pragma once
 
-#include "floats.cuh"
+#include "kernels/floats.cuh"
 
 namespace rungs {
 

@@ -1,9 +1,9 @@
-#include "device_memory.hpp"
+#include "kernels/device_memory.hpp"
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
-#include "launch.cuh"
+#include "kernels/launch.cuh"
 
 namespace rungs {
 

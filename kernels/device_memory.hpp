@@ -1,7 +1,7 @@
 /// Tensors in the memory of the device: a GPU's, or what stands for it on the CPU.
 #pragma once
 
-#include "tensor/tensor.hpp"
+#include "rungs/tensor/tensor.hpp"
 
 namespace rungs {
 

@@ -4,8 +4,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "launch.cuh"
-#include "tensor/dtype.hpp"
+#include "kernels/launch.cuh"
+#include "rungs/tensor/dtype.hpp"
 
 namespace rungs {
 

@@ -1,4 +1,4 @@
-#include "launch.cuh"
+#include "kernels/launch.cuh"
 
 #include <cxxabi.h>
 #include <fmt/format.h>

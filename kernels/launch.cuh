@@ -1,5 +1,5 @@
 /// What every kernel file includes: CUDA and a few words of ours. nvcc finds its own cuda_runtime.h; the host compiler
-/// finds that of kernels/host, and the same file runs on the CPU.
+/// finds that of kernels/emulator, and the same file runs on the CPU.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,14 +8,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "tensor/error.hpp"
+#include "rungs/base/error.hpp"
 
 namespace rungs {
-
-/// A call of the CUDA runtime, a launch or a kernel failed.
-struct CudaError : Error {
-  using Error::Error;
-};
 
 /// How a kernel is launched.
 struct LaunchShape {
@@ -53,9 +48,9 @@ void launch(void (*kernel)(P...), const LaunchShape& shape, A&&... arguments) {
   kernel<<<shape.grid, shape.block, shape.shared_bytes, shape.stream>>>(static_cast<P>(std::forward<A>(arguments))...);
   check_launch(cudaGetLastError(), address, shape);
 #else
-  using Call = host::Call<P...>;
+  using Call = emulator::Call<P...>;
   const Call call{kernel, {static_cast<P>(std::forward<A>(arguments))...}};
-  host::launch(
+  emulator::launch(
       {address, shape.grid, shape.block, shape.shared_bytes, shape.stream, &call, sizeof call, Call::run, Call::copy});
 #endif
 }
@@ -69,7 +64,7 @@ void launch(void (*kernel)(P...), const LaunchShape& shape, A&&... arguments) {
 
 /// The block's dynamic shared memory, as large as the launch said, as an array: `DYNAMIC_SHARED(float, tile);`
 #ifdef RUNGS_CUDA_ON_CPU
-#define DYNAMIC_SHARED(T, name) T* const name = static_cast<T*>(::rungs::host::dynamic_shared())
+#define DYNAMIC_SHARED(T, name) T* const name = static_cast<T*>(::rungs::emulator::dynamic_shared())
 #else
 #define DYNAMIC_SHARED(T, name)                                          \
   extern __shared__ __align__(128) unsigned char rungs_dynamic_shared[]; \

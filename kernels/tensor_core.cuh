@@ -9,11 +9,11 @@
 
 #include <cstdint>
 
-#include "launch.cuh"
+#include "kernels/launch.cuh"
 
 #ifdef RUNGS_CUDA_ON_CPU
-#include "host/async_copy.hpp"
-#include "host/tensor_core.hpp"
+#include "kernels/emulator/engine/async_copy.hpp"
+#include "kernels/emulator/language/tensor_core.hpp"
 #endif
 
 namespace rungs {
@@ -27,7 +27,7 @@ __device__ __forceinline__ void ldmatrix_x4(uint32_t (&registers)[4], const void
                : "r"(uint32_t(__cvta_generic_to_shared(row)))
                : "memory");
 #else
-  host::load_matrices(registers, 4, row, false);
+  emulator::load_matrices(registers, 4, row, false);
 #endif
 }
 
@@ -39,7 +39,7 @@ __device__ __forceinline__ void ldmatrix_x4_trans(uint32_t (&registers)[4], cons
                : "r"(uint32_t(__cvta_generic_to_shared(row)))
                : "memory");
 #else
-  host::load_matrices(registers, 4, row, true);
+  emulator::load_matrices(registers, 4, row, true);
 #endif
 }
 
@@ -51,7 +51,7 @@ __device__ __forceinline__ void ldmatrix_x2(uint32_t (&registers)[2], const void
                : "r"(uint32_t(__cvta_generic_to_shared(row)))
                : "memory");
 #else
-  host::load_matrices(registers, 2, row, false);
+  emulator::load_matrices(registers, 2, row, false);
 #endif
 }
 
@@ -63,7 +63,7 @@ __device__ __forceinline__ void ldmatrix_x2_trans(uint32_t (&registers)[2], cons
                : "r"(uint32_t(__cvta_generic_to_shared(row)))
                : "memory");
 #else
-  host::load_matrices(registers, 2, row, true);
+  emulator::load_matrices(registers, 2, row, true);
 #endif
 }
 
@@ -76,7 +76,7 @@ __device__ __forceinline__ void mma_m16n8k16(float (&sum)[4], const uint32_t (&a
       : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 #else
-  host::multiply_fragments(sum, a, b, host::Factors::bf16);
+  emulator::multiply_fragments(sum, a, b, emulator::Factors::bf16);
 #endif
 }
 
@@ -89,7 +89,7 @@ __device__ __forceinline__ void mma_m16n8k16_half(float (&sum)[4], const uint32_
       : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 #else
-  host::multiply_fragments(sum, a, b, host::Factors::half);
+  emulator::multiply_fragments(sum, a, b, emulator::Factors::half);
 #endif
 }
 
@@ -102,7 +102,7 @@ __device__ __forceinline__ void cp_async_16(void* shared, const void* source, in
                "l"(__cvta_generic_to_global(source)), "r"(bytes_valid)
                : "memory");
 #else
-  host::async_copy(shared, source, 16, size_t(bytes_valid));
+  emulator::async_copy(shared, source, 16, size_t(bytes_valid));
 #endif
 }
 
@@ -111,7 +111,7 @@ __device__ __forceinline__ void cp_async_commit() {
 #ifdef __CUDACC__
   asm volatile("cp.async.commit_group;" ::: "memory");
 #else
-  host::async_commit();
+  emulator::async_commit();
 #endif
 }
 
@@ -121,7 +121,7 @@ __device__ __forceinline__ void cp_async_wait() {
 #ifdef __CUDACC__
   asm volatile("cp.async.wait_group %0;" ::"n"(may_stay) : "memory");
 #else
-  host::async_wait(may_stay);
+  emulator::async_wait(may_stay);
 #endif
 }
 

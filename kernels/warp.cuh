@@ -2,7 +2,7 @@
 /// order of the operations is fixed, so that the same input always gives the same bits.
 #pragma once
 
-#include "launch.cuh"
+#include "kernels/launch.cuh"
 
 namespace rungs {
 

@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <ostream>
 
-#include "host/count.hpp"
-#include "tensor/error.hpp"
-#include "tensor/file.hpp"
-#include "tensor/tap.hpp"
+#include "kernels/emulator/checker/count.hpp"
+#include "rungs/base/error.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/tensor/tap.hpp"
 
 namespace rungs {
 
@@ -65,11 +65,11 @@ static void throw_when_not_written(const std::string& fault) {
 }
 
 static void run_once_or_twice(const CaseInput& in, Recording& out, RunCase run) {
-  if (!host::counting() && !std::getenv(order_variable)) return run_in_two_orders(in, out, run);
-  host::reset_counts();
+  if (!emulator::counting() && !std::getenv(order_variable)) return run_in_two_orders(in, out, run);
+  emulator::reset_counts();
   run(in, out);
   if (const char* file = std::getenv("RUNGS_COUNTS"))
-    write_whole(file, [](std::ostream& to) { to << host::counted_json(host::counted_lines()) << "\n"; });
+    write_whole(file, [](std::ostream& to) { to << emulator::counted_json(emulator::counted_lines()) << "\n"; });
 }
 
 void run_kernels(const CaseInput& in, Recording& out, RunCase run) try {

@@ -1,7 +1,7 @@
 /// How a case runs in a lesson about CUDA: what its runner processes add to a lesson's own `run`.
 #pragma once
 
-#include "grade/implementation.hpp"
+#include "rungs/grader/implementation.hpp"
 
 namespace rungs {
 

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "tensor/compare.hpp"
-#include "tensor/error.hpp"
-#include "tensor/tensor.hpp"
+#include "rungs/base/error.hpp"
+#include "rungs/tensor/compare.hpp"
+#include "rungs/tensor/tensor.hpp"
 
 namespace rungs::test {
 

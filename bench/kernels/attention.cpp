@@ -1,5 +1,5 @@
 // Attention: reading a prompt, and one query of a decoding step.
-#include "attention/attention.hpp"
+#include "kernels/attention/attention.hpp"
 
 #include <fmt/format.h>
 

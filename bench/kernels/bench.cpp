@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-#include "measure/measure.hpp"
+#include "rungs/measure/measure.hpp"
 
 namespace rungs::bench {
 
@@ -43,7 +43,7 @@ namespace {
 
 /// What the measured device is.
 nlohmann::ordered_json device() {
-  if (!on_gpu) return {{"name", machine()}, {"runs", "the kernels on the CPU: kernels/host"}};
+  if (!on_gpu) return {{"name", machine()}, {"runs", "the kernels on the CPU: kernels/emulator"}};
   cudaDeviceProp p;
   int driver = 0, runtime = 0, current = 0;
   CUDA_CHECK(cudaGetDevice(&current));

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "bench.hpp"
-#include "sample/sample.hpp"
-#include "text/sampler.hpp"
+#include "kernels/sample/sample.hpp"
+#include "rungs/generate/sampler.hpp"
 
 namespace rungs::bench {
 

@@ -1,6 +1,6 @@
 // On a GPU.
 #include "bench.hpp"
-#include "matmul/matmul.hpp"
+#include "kernels/matmul/matmul.hpp"
 
 namespace rungs::bench {
 

@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "launch.cuh"
-#include "tensor/dtype.hpp"
+#include "kernels/launch.cuh"
+#include "rungs/tensor/dtype.hpp"
 
 namespace rungs::bench {
 

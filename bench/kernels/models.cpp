@@ -4,12 +4,12 @@
 #include <sys/mman.h>
 
 #include "bench.hpp"
-#include "measure/measure.hpp"
-#include "model/llama.hpp"
-#include "model/llama_layout.hpp"
-#include "model/named_shapes.hpp"
-#include "model/random_llama.hpp"
-#include "ops/cuda_ops.hpp"
+#include "kernels/backend/cuda_ops.hpp"
+#include "rungs/measure/measure.hpp"
+#include "rungs/model/llama.hpp"
+#include "rungs/model/llama_layout.hpp"
+#include "rungs/model/presets.hpp"
+#include "rungs/model/random_llama.hpp"
 
 namespace rungs::bench {
 

@@ -5,8 +5,8 @@
 
 #include "bench.hpp"
 #include "cublas.hpp"
-#include "gemv/gemv.hpp"
-#include "matmul/matmul.hpp"
+#include "kernels/gemv/gemv.hpp"
+#include "kernels/matmul/matmul.hpp"
 
 namespace rungs::bench {
 

@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 
 #include "bench.hpp"
-#include "elementwise/elementwise.hpp"
-#include "embedding/embedding.hpp"
-#include "layer_norm/layer_norm.hpp"
-#include "rms_norm/rms_norm.hpp"
-#include "rope/rope.hpp"
-#include "silu_times/silu_times.hpp"
-#include "softmax/softmax.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/embedding/embedding.hpp"
+#include "kernels/layer_norm/layer_norm.hpp"
+#include "kernels/rms_norm/rms_norm.hpp"
+#include "kernels/rope/rope.hpp"
+#include "kernels/silu_times/silu_times.hpp"
+#include "kernels/softmax/softmax.hpp"
 
 namespace rungs::bench {
 

@@ -3,8 +3,8 @@
 /// out.
 #include <cmath>
 
-#include "attention/attention.hpp"
-#include "attention/parts.cuh"
+#include "kernels/attention/attention.hpp"
+#include "kernels/attention/parts.cuh"
 
 namespace rungs {
 

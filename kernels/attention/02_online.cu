@@ -4,9 +4,9 @@
 #include <cfloat>
 #include <cmath>
 
-#include "attention/attention.hpp"
-#include "attention/parts.cuh"
-#include "warp.cuh"
+#include "kernels/attention/attention.hpp"
+#include "kernels/attention/parts.cuh"
+#include "kernels/warp.cuh"
 
 namespace rungs {
 

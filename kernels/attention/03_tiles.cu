@@ -4,8 +4,8 @@
 #include <cfloat>
 #include <cmath>
 
-#include "attention/attention.hpp"
-#include "attention/parts.cuh"
+#include "kernels/attention/attention.hpp"
+#include "kernels/attention/parts.cuh"
 
 namespace rungs {
 

@@ -6,9 +6,9 @@
 #include <cfloat>
 #include <cmath>
 
-#include "attention/attention.hpp"
-#include "attention/parts.cuh"
-#include "tensor_core.cuh"
+#include "kernels/attention/attention.hpp"
+#include "kernels/attention/parts.cuh"
+#include "kernels/tensor_core.cuh"
 
 namespace rungs {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <type_traits>
 
-#include "floats.cuh"
-#include "launch.cuh"
+#include "kernels/floats.cuh"
+#include "kernels/launch.cuh"
 
 namespace rungs {
 

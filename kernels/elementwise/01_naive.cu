@@ -1,5 +1,5 @@
-#include "elementwise/elementwise.hpp"
-#include "launch.cuh"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/launch.cuh"
 
 namespace rungs {
 

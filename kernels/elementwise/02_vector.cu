@@ -1,5 +1,5 @@
-#include "elementwise/elementwise.hpp"
-#include "floats.cuh"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/floats.cuh"
 
 namespace rungs {
 

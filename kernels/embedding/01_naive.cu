@@ -1,5 +1,5 @@
-#include "embedding/embedding.hpp"
-#include "floats.cuh"
+#include "kernels/embedding/embedding.hpp"
+#include "kernels/floats.cuh"
 
 namespace rungs {
 

@@ -1,7 +1,7 @@
 /// Rung 1: one thread per row of the weight. Neighbouring threads read numbers that lie C apart: of every sector of 32
 /// bytes that comes, one number is used before the next 31 rows push it out of the cache.
-#include "floats.cuh"
-#include "gemv/gemv.hpp"
+#include "kernels/floats.cuh"
+#include "kernels/gemv/gemv.hpp"
 
 namespace rungs {
 

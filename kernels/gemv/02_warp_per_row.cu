@@ -1,8 +1,8 @@
 /// Rung 2: one warp per row of the weight. The lanes read neighbouring numbers of one row, so that all of every sector
 /// is used; at the end they add their sums.
-#include "floats.cuh"
-#include "gemv/gemv.hpp"
-#include "warp.cuh"
+#include "kernels/floats.cuh"
+#include "kernels/gemv/gemv.hpp"
+#include "kernels/warp.cuh"
 
 namespace rungs {
 

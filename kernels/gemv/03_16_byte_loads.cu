@@ -1,8 +1,8 @@
 /// Rung 3: every lane loads 16 bytes at a time, 4 weights of f32 or 8 of bf16. A quarter or an eighth of the load
 /// instructions keeps as many bytes on their way, and what is on its way decides the speed.
-#include "gemv/chunks.cuh"
-#include "gemv/gemv.hpp"
-#include "warp.cuh"
+#include "kernels/gemv/chunks.cuh"
+#include "kernels/gemv/gemv.hpp"
+#include "kernels/warp.cuh"
 
 namespace rungs {
 

@@ -1,6 +1,6 @@
 /// Rung 4: four rows of the weight per warp, or several warps per row, whatever fills the GPU: rows.cuh has the kernel.
-#include "gemv/gemv.hpp"
-#include "gemv/rows.cuh"
+#include "kernels/gemv/gemv.hpp"
+#include "kernels/gemv/rows.cuh"
 
 namespace rungs {
 

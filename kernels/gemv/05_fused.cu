@@ -1,7 +1,7 @@
 /// Beyond rung 4: what stands before and after a product of decoding goes into its launch. The norm before it costs one
 /// multiplication per number of x and saves a launch; q, k and v, or gate and up, are more rows of one product.
-#include "gemv/gemv.hpp"
-#include "gemv/rows.cuh"
+#include "kernels/gemv/gemv.hpp"
+#include "kernels/gemv/rows.cuh"
 
 namespace rungs {
 

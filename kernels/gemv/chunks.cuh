@@ -1,7 +1,7 @@
 /// Weights 16 bytes at a time.
 #pragma once
 
-#include "floats.cuh"
+#include "kernels/floats.cuh"
 
 namespace rungs {
 

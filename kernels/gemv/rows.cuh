@@ -2,8 +2,8 @@
 /// where their sums go.
 #pragma once
 
-#include "gemv/chunks.cuh"
-#include "warp.cuh"
+#include "kernels/gemv/chunks.cuh"
+#include "kernels/warp.cuh"
 
 namespace rungs {
 

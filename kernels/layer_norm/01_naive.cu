@@ -1,5 +1,5 @@
-#include "launch.cuh"
-#include "layer_norm/layer_norm.hpp"
+#include "kernels/launch.cuh"
+#include "kernels/layer_norm/layer_norm.hpp"
 
 namespace rungs {
 

@@ -1,5 +1,5 @@
-#include "layer_norm/layer_norm.hpp"
-#include "warp.cuh"
+#include "kernels/layer_norm/layer_norm.hpp"
+#include "kernels/warp.cuh"
 
 namespace rungs {
 

@@ -1,7 +1,7 @@
 /// Rung 1: one thread per element of c, straight from the definition. Neighbouring threads take neighbouring *rows*, so
 /// in every step a warp reads 32 numbers of a that lie K apart: 32 sectors of 32 bytes for 4 bytes of each.
-#include "launch.cuh"
-#include "matmul/matmul.hpp"
+#include "kernels/launch.cuh"
+#include "kernels/matmul/matmul.hpp"
 
 namespace rungs {
 

@@ -1,7 +1,7 @@
 /// Rung 2: neighbouring threads take neighbouring *columns*. All of a warp reads the same number of a, one transaction,
 /// and 32 neighbours of b, four full sectors; the store of c is as dense. Only x and y changed places.
-#include "launch.cuh"
-#include "matmul/matmul.hpp"
+#include "kernels/launch.cuh"
+#include "kernels/matmul/matmul.hpp"
 
 namespace rungs {
 

@@ -1,7 +1,7 @@
 /// Rung 3: a block computes a square tile of c and walks along K in steps of one tile. Each step brings one tile of a
 /// and one of b into shared memory, every number once, where 32 threads each read it: 32 times less traffic.
-#include "launch.cuh"
-#include "matmul/matmul.hpp"
+#include "kernels/launch.cuh"
+#include "kernels/matmul/matmul.hpp"
 
 namespace rungs {
 

@@ -1,7 +1,7 @@
 /// Rung 4: a thread computes 8 x 8 elements of c in registers. A step of k reads 8 + 8 numbers from shared memory for
 /// 64 products, where rung 3 reads 2 for one: shared memory was its limit.
-#include "launch.cuh"
-#include "matmul/matmul.hpp"
+#include "kernels/launch.cuh"
+#include "kernels/matmul/matmul.hpp"
 
 namespace rungs {
 

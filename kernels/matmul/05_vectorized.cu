@@ -1,9 +1,9 @@
 /// Rung 5: float4 everywhere, and two buffers. While a tile is multiplied the next one is on its way from global memory
 /// into registers; then it goes into the other buffer, so that one barrier a step is enough. And the 8 x 8 elements of
 /// a thread are four blocks of 4 x 4, so that a warp's float4 reads of shared memory touch every bank once.
-#include "floats.cuh"
-#include "launch.cuh"
-#include "matmul/matmul.hpp"
+#include "kernels/floats.cuh"
+#include "kernels/launch.cuh"
+#include "kernels/matmul/matmul.hpp"
 
 namespace rungs {
 

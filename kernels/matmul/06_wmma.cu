@@ -3,9 +3,9 @@
 /// work.
 #include <mma.h>
 
-#include "launch.cuh"
-#include "matmul/bf16_rows.cuh"
-#include "matmul/matmul.hpp"
+#include "kernels/launch.cuh"
+#include "kernels/matmul/bf16_rows.cuh"
+#include "kernels/matmul/matmul.hpp"
 
 namespace rungs {
 

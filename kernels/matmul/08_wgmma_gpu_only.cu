@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <string>
 
-#include "launch.cuh"
-#include "matmul/bf16_rows.cuh"
-#include "matmul/matmul.hpp"
+#include "kernels/launch.cuh"
+#include "kernels/matmul/bf16_rows.cuh"
+#include "kernels/matmul/matmul.hpp"
 
 namespace rungs {
 

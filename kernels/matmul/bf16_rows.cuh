@@ -1,7 +1,7 @@
 /// Rows of bf16 in 16-byte pieces of 8.
 #pragma once
 
-#include "floats.cuh"
+#include "kernels/floats.cuh"
 
 namespace rungs {
 

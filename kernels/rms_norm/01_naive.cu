@@ -1,5 +1,5 @@
-#include "floats.cuh"
-#include "rms_norm/rms_norm.hpp"
+#include "kernels/floats.cuh"
+#include "kernels/rms_norm/rms_norm.hpp"
 
 namespace rungs {
 

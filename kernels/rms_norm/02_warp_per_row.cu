@@ -1,6 +1,6 @@
-#include "floats.cuh"
-#include "rms_norm/rms_norm.hpp"
-#include "warp.cuh"
+#include "kernels/floats.cuh"
+#include "kernels/rms_norm/rms_norm.hpp"
+#include "kernels/warp.cuh"
 
 namespace rungs {
 

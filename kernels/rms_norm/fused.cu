@@ -1,6 +1,6 @@
-#include "block_row.cuh"
-#include "rms_norm/rms_norm.hpp"
-#include "warp.cuh"
+#include "kernels/block_row.cuh"
+#include "kernels/rms_norm/rms_norm.hpp"
+#include "kernels/warp.cuh"
 
 namespace rungs {
 

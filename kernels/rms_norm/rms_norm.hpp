@@ -3,7 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include "tensor/dtype.hpp"
+#include "rungs/tensor/dtype.hpp"
 
 namespace rungs {
 

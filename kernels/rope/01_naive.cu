@@ -1,5 +1,5 @@
-#include "launch.cuh"
-#include "rope/rope.hpp"
+#include "kernels/launch.cuh"
+#include "kernels/rope/rope.hpp"
 
 namespace rungs {
 

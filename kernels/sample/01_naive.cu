@@ -1,5 +1,5 @@
-#include "launch.cuh"
-#include "sample/row.cuh"
+#include "kernels/launch.cuh"
+#include "kernels/sample/row.cuh"
 
 namespace rungs {
 

@@ -5,9 +5,9 @@
 #include <cfloat>
 #include <climits>
 
-#include "floats.cuh"
-#include "sample/sample.hpp"
-#include "warp.cuh"
+#include "kernels/floats.cuh"
+#include "kernels/sample/sample.hpp"
+#include "kernels/warp.cuh"
 
 namespace rungs {
 

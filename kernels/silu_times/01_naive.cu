@@ -1,5 +1,5 @@
-#include "launch.cuh"
-#include "silu_times/silu_times.hpp"
+#include "kernels/launch.cuh"
+#include "kernels/silu_times/silu_times.hpp"
 
 namespace rungs {
 

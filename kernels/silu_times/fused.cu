@@ -1,5 +1,5 @@
-#include "silu_times/silu.cuh"
-#include "silu_times/silu_times.hpp"
+#include "kernels/silu_times/silu.cuh"
+#include "kernels/silu_times/silu_times.hpp"
 
 namespace rungs {
 

@@ -1,7 +1,7 @@
 /// What rung 2 and the fused forms of silu_times share.
 #pragma once
 
-#include "floats.cuh"
+#include "kernels/floats.cuh"
 
 namespace rungs {
 

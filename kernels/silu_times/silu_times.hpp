@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "tensor/dtype.hpp"
+#include "rungs/tensor/dtype.hpp"
 
 namespace rungs {
 

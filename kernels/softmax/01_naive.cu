@@ -1,7 +1,7 @@
 #include <cfloat>
 
-#include "launch.cuh"
-#include "softmax/softmax.hpp"
+#include "kernels/launch.cuh"
+#include "kernels/softmax/softmax.hpp"
 
 namespace rungs {
 

@@ -1,7 +1,7 @@
 #include <cfloat>
 
-#include "softmax/softmax.hpp"
-#include "warp.cuh"
+#include "kernels/softmax/softmax.hpp"
+#include "kernels/warp.cuh"
 
 namespace rungs {
 

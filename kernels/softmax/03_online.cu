@@ -1,8 +1,8 @@
 #include <cfloat>
 
-#include "block_row.cuh"
-#include "softmax/softmax.hpp"
-#include "warp.cuh"
+#include "kernels/block_row.cuh"
+#include "kernels/softmax/softmax.hpp"
+#include "kernels/warp.cuh"
 
 namespace rungs {
 

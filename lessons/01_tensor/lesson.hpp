@@ -1,7 +1,7 @@
 /// Lesson 1: row-major memory, and the one product that a transformer is made of.
 #pragma once
 
-#include "tensor/tensor.hpp"
+#include "rungs/tensor/tensor.hpp"
 
 /// Lesson 1, 01_tensor.
 namespace lesson_01 {

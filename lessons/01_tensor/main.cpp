@@ -8,10 +8,10 @@
 #include <filesystem>
 
 #include "lesson.hpp"
-#include "ops/cpu_ops.hpp"
-#include "tensor/file.hpp"
-#include "tensor/npy.hpp"
-#include "tensor/print.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/ops/cpu_ops.hpp"
+#include "rungs/tensor/npy.hpp"
+#include "rungs/tensor/print.hpp"
 
 using namespace lesson_01;
 

@@ -1,8 +1,8 @@
 /// Lesson 2: from token ids to the first logits, a model with no layers.
 #pragma once
 
-#include "model/weights.hpp"
-#include "ops/ops.hpp"
+#include "rungs/model/weights.hpp"
+#include "rungs/ops/ops.hpp"
 
 /// Lesson 2, 02_embedding.
 namespace lesson_02 {

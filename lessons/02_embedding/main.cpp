@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "lesson.hpp"
-#include "model/decoder.hpp"
-#include "ops/cpu_ops.hpp"
-#include "tensor/file.hpp"
-#include "text/sampler.hpp"
-#include "text/vocabulary.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/generate/sampler.hpp"
+#include "rungs/model/decoder.hpp"
+#include "rungs/ops/cpu_ops.hpp"
+#include "rungs/tokenizer/vocabulary.hpp"
 
 using namespace lesson_02;
 

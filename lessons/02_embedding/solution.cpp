@@ -1,5 +1,5 @@
 #include "lesson.hpp"
-#include "tensor/tap.hpp"
+#include "rungs/tensor/tap.hpp"
 
 namespace lesson_02 {
 

@@ -1,8 +1,8 @@
 /// Lesson 3: LayerNorm, which gives every row the same scale.
 #pragma once
 
-#include "model/weights.hpp"
-#include "ops/ops.hpp"
+#include "rungs/model/weights.hpp"
+#include "rungs/ops/ops.hpp"
 
 /// Lesson 3, 03_layer_norm.
 namespace lesson_03 {

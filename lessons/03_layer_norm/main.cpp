@@ -7,12 +7,12 @@
 
 #include "02_embedding/lesson.hpp"
 #include "lesson.hpp"
-#include "model/decoder.hpp"
-#include "ops/cpu_ops.hpp"
-#include "tensor/file.hpp"
-#include "tensor/print.hpp"
-#include "text/sampler.hpp"
-#include "text/vocabulary.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/generate/sampler.hpp"
+#include "rungs/model/decoder.hpp"
+#include "rungs/ops/cpu_ops.hpp"
+#include "rungs/tensor/print.hpp"
+#include "rungs/tokenizer/vocabulary.hpp"
 
 using namespace lesson_03;
 

@@ -1,8 +1,8 @@
 /// Lesson 4: the residual stream, and the feed-forward that adds to it.
 #pragma once
 
-#include "model/weights.hpp"
-#include "ops/ops.hpp"
+#include "rungs/model/weights.hpp"
+#include "rungs/ops/ops.hpp"
 
 /// Lesson 4, 04_feed_forward.
 namespace lesson_04 {

@@ -1,6 +1,6 @@
 #include "02_embedding/lesson.hpp"
 #include "lesson.hpp"
-#include "tensor/tap.hpp"
+#include "rungs/tensor/tap.hpp"
 
 namespace lesson_04 {
 

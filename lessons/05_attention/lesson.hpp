@@ -1,8 +1,8 @@
 /// Lesson 5: self-attention, with which a token reads the others.
 #pragma once
 
-#include "model/weights.hpp"
-#include "ops/ops.hpp"
+#include "rungs/model/weights.hpp"
+#include "rungs/ops/ops.hpp"
 
 /// Lesson 5, 05_attention.
 namespace lesson_05 {

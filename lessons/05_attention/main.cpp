@@ -5,14 +5,14 @@
 #include <cmath>
 
 #include "lesson.hpp"
-#include "model/decoder.hpp"
-#include "ops/cpu_ops.hpp"
-#include "ops/matmul.hpp"
-#include "tensor/file.hpp"
-#include "tensor/print.hpp"
-#include "tensor/tap.hpp"
-#include "text/sampler.hpp"
-#include "text/vocabulary.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/generate/sampler.hpp"
+#include "rungs/model/decoder.hpp"
+#include "rungs/ops/cpu_ops.hpp"
+#include "rungs/ops/matmul.hpp"
+#include "rungs/tensor/print.hpp"
+#include "rungs/tensor/tap.hpp"
+#include "rungs/tokenizer/vocabulary.hpp"
 
 using namespace rungs;
 

@@ -4,8 +4,8 @@
 #include "02_embedding/lesson.hpp"
 #include "04_feed_forward/lesson.hpp"
 #include "lesson.hpp"
-#include "ops/matmul.hpp"
-#include "tensor/tap.hpp"
+#include "rungs/ops/matmul.hpp"
+#include "rungs/tensor/tap.hpp"
 
 namespace lesson_05 {
 

@@ -1,8 +1,8 @@
 /// Lesson 6: no token sees the future, and the model is whole.
 #pragma once
 
-#include "model/weights.hpp"
-#include "ops/ops.hpp"
+#include "rungs/model/weights.hpp"
+#include "rungs/ops/ops.hpp"
 
 /// Lesson 6, 06_causal_mask.
 namespace lesson_06 {

@@ -5,8 +5,8 @@
 #include "04_feed_forward/lesson.hpp"
 #include "05_attention/lesson.hpp"
 #include "lesson.hpp"
-#include "ops/matmul.hpp"
-#include "tensor/tap.hpp"
+#include "rungs/ops/matmul.hpp"
+#include "rungs/tensor/tap.hpp"
 
 namespace lesson_06 {
 

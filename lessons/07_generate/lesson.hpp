@@ -4,9 +4,9 @@
 #include <functional>
 #include <vector>
 
-#include "model/weights.hpp"
-#include "ops/ops.hpp"
-#include "text/generate.hpp"
+#include "rungs/generate/generate.hpp"
+#include "rungs/model/weights.hpp"
+#include "rungs/ops/ops.hpp"
 
 /// Lesson 7, 07_generate.
 namespace lesson_07 {

@@ -5,11 +5,11 @@
 
 #include "06_causal_mask/lesson.hpp"
 #include "lesson.hpp"
-#include "model/decoder.hpp"
-#include "ops/cpu_ops.hpp"
-#include "tensor/file.hpp"
-#include "tensor/tap.hpp"
-#include "text/vocabulary.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/model/decoder.hpp"
+#include "rungs/ops/cpu_ops.hpp"
+#include "rungs/tensor/tap.hpp"
+#include "rungs/tokenizer/vocabulary.hpp"
 
 using namespace rungs;
 using Ids = std::vector<int32_t>;

@@ -5,7 +5,7 @@
 #include "05_attention/lesson.hpp"
 #include "06_causal_mask/lesson.hpp"
 #include "lesson.hpp"
-#include "tensor/tap.hpp"
+#include "rungs/tensor/tap.hpp"
 
 namespace lesson_07 {
 

@@ -4,10 +4,10 @@
 #include <functional>
 #include <vector>
 
-#include "model/cache.hpp"
-#include "model/weights.hpp"
-#include "ops/ops.hpp"
-#include "text/generate.hpp"
+#include "rungs/generate/generate.hpp"
+#include "rungs/model/cache.hpp"
+#include "rungs/model/weights.hpp"
+#include "rungs/ops/ops.hpp"
 
 /// Lesson 8, 08_kv_cache.
 namespace lesson_08 {

@@ -3,13 +3,13 @@
 
 #include "07_generate/lesson.hpp"
 #include "lesson.hpp"
-#include "measure/measure.hpp"
-#include "model/decoder.hpp"
-#include "ops/cpu_ops.hpp"
-#include "tensor/file.hpp"
-#include "tensor/print.hpp"
-#include "tensor/tap.hpp"
-#include "text/vocabulary.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/measure/measure.hpp"
+#include "rungs/model/decoder.hpp"
+#include "rungs/ops/cpu_ops.hpp"
+#include "rungs/tensor/print.hpp"
+#include "rungs/tensor/tap.hpp"
+#include "rungs/tokenizer/vocabulary.hpp"
 
 using namespace rungs;
 using Ids = std::vector<int32_t>;

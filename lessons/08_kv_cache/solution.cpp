@@ -6,8 +6,8 @@
 #include "05_attention/lesson.hpp"
 #include "07_generate/lesson.hpp"
 #include "lesson.hpp"
-#include "ops/matmul.hpp"
-#include "tensor/tap.hpp"
+#include "rungs/ops/matmul.hpp"
+#include "rungs/tensor/tap.hpp"
 
 namespace lesson_08 {
 

@@ -1,9 +1,9 @@
 /// Lesson 9: several heads, so that a token looks in several ways at once.
 #pragma once
 
-#include "model/cache.hpp"
-#include "model/weights.hpp"
-#include "ops/ops.hpp"
+#include "rungs/model/cache.hpp"
+#include "rungs/model/weights.hpp"
+#include "rungs/ops/ops.hpp"
 
 /// Lesson 9, 09_multi_head.
 namespace lesson_09 {

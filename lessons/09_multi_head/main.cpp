@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include "lesson.hpp"
-#include "model/decoder.hpp"
-#include "ops/cpu_ops.hpp"
-#include "tensor/file.hpp"
-#include "tensor/print.hpp"
-#include "tensor/tap.hpp"
-#include "text/vocabulary.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/model/decoder.hpp"
+#include "rungs/ops/cpu_ops.hpp"
+#include "rungs/tensor/print.hpp"
+#include "rungs/tensor/tap.hpp"
+#include "rungs/tokenizer/vocabulary.hpp"
 
 using namespace rungs;
 using Ids = std::vector<int32_t>;

@@ -1,9 +1,9 @@
 /// Lesson 10: grouped-query attention, so that the cache shrinks.
 #pragma once
 
-#include "model/cache.hpp"
-#include "model/weights.hpp"
-#include "ops/ops.hpp"
+#include "rungs/model/cache.hpp"
+#include "rungs/model/weights.hpp"
+#include "rungs/ops/ops.hpp"
 
 /// Lesson 10, 10_grouped_query.
 namespace lesson_10 {

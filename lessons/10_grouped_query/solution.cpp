@@ -6,8 +6,8 @@
 #include "05_attention/lesson.hpp"
 #include "09_multi_head/lesson.hpp"
 #include "lesson.hpp"
-#include "ops/matmul.hpp"
-#include "tensor/tap.hpp"
+#include "rungs/ops/matmul.hpp"
+#include "rungs/tensor/tap.hpp"
 
 namespace lesson_10 {
 

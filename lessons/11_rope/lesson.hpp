@@ -1,9 +1,9 @@
 /// Lesson 11: rotary positions, so that only distances count.
 #pragma once
 
-#include "model/cache.hpp"
-#include "model/weights.hpp"
-#include "ops/ops.hpp"
+#include "rungs/model/cache.hpp"
+#include "rungs/model/weights.hpp"
+#include "rungs/ops/ops.hpp"
 
 /// Lesson 11, 11_rope.
 namespace lesson_11 {

@@ -3,11 +3,11 @@
 
 #include "10_grouped_query/lesson.hpp"
 #include "lesson.hpp"
-#include "model/decoder.hpp"
-#include "ops/cpu_ops.hpp"
-#include "tensor/file.hpp"
-#include "tensor/print.hpp"
-#include "text/vocabulary.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/model/decoder.hpp"
+#include "rungs/ops/cpu_ops.hpp"
+#include "rungs/tensor/print.hpp"
+#include "rungs/tokenizer/vocabulary.hpp"
 
 using namespace rungs;
 using Ids = std::vector<int32_t>;

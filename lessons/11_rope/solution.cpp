@@ -4,7 +4,7 @@
 #include "09_multi_head/lesson.hpp"
 #include "10_grouped_query/lesson.hpp"
 #include "lesson.hpp"
-#include "tensor/tap.hpp"
+#include "rungs/tensor/tap.hpp"
 
 namespace lesson_11 {
 

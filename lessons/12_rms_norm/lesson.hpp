@@ -1,9 +1,9 @@
 /// Lesson 12: RMSNorm, LayerNorm without the mean.
 #pragma once
 
-#include "model/cache.hpp"
-#include "model/weights.hpp"
-#include "ops/ops.hpp"
+#include "rungs/model/cache.hpp"
+#include "rungs/model/weights.hpp"
+#include "rungs/ops/ops.hpp"
 
 /// Lesson 12, 12_rms_norm.
 namespace lesson_12 {

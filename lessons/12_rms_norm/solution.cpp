@@ -3,7 +3,7 @@
 #include "04_feed_forward/lesson.hpp"
 #include "11_rope/lesson.hpp"
 #include "lesson.hpp"
-#include "tensor/tap.hpp"
+#include "rungs/tensor/tap.hpp"
 
 namespace lesson_12 {
 

@@ -1,5 +1,5 @@
-#include "grade/case_model.hpp"
 #include "pieces.hpp"
+#include "rungs/grader/case_model.hpp"
 
 namespace lesson_13 {
 

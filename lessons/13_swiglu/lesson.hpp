@@ -1,9 +1,9 @@
 /// Lesson 13: SwiGLU, a feed-forward with a gate.
 #pragma once
 
-#include "model/cache.hpp"
-#include "model/weights.hpp"
-#include "ops/ops.hpp"
+#include "rungs/model/cache.hpp"
+#include "rungs/model/weights.hpp"
+#include "rungs/ops/ops.hpp"
 
 /// Lesson 13, 13_swiglu.
 namespace lesson_13 {

@@ -6,12 +6,12 @@
 #include "04_feed_forward/lesson.hpp"
 #include "12_rms_norm/lesson.hpp"
 #include "lesson.hpp"
-#include "model/decoder.hpp"
-#include "ops/cpu_ops.hpp"
-#include "tensor/file.hpp"
-#include "tensor/print.hpp"
-#include "tensor/tap.hpp"
-#include "text/vocabulary.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/model/decoder.hpp"
+#include "rungs/ops/cpu_ops.hpp"
+#include "rungs/tensor/print.hpp"
+#include "rungs/tensor/tap.hpp"
+#include "rungs/tokenizer/vocabulary.hpp"
 
 using namespace rungs;
 

@@ -3,7 +3,7 @@
 #include "11_rope/lesson.hpp"
 #include "12_rms_norm/lesson.hpp"
 #include "lesson.hpp"
-#include "tensor/tap.hpp"
+#include "rungs/tensor/tap.hpp"
 
 namespace lesson_13 {
 

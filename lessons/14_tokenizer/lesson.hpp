@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/bpe_tables.hpp"
+#include "rungs/tokenizer/bpe_tables.hpp"
 
 /// Lesson 14, 14_tokenizer.
 namespace lesson_14 {

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "lesson.hpp"
-#include "tensor/file.hpp"
-#include "tensor/tap.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/tensor/tap.hpp"
 
 using namespace lesson_14;
 

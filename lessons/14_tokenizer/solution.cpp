@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "lesson.hpp"
-#include "tensor/tap.hpp"
+#include "rungs/tensor/tap.hpp"
 
 namespace lesson_14 {
 

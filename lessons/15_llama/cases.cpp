@@ -1,8 +1,8 @@
 #include <map>
 
-#include "grade/case_model.hpp"
 #include "pieces.hpp"
-#include "tensor/tap.hpp"
+#include "rungs/grader/case_model.hpp"
+#include "rungs/tensor/tap.hpp"
 
 namespace lesson_15 {
 

@@ -4,9 +4,9 @@
 #include <functional>
 #include <vector>
 
-#include "checkpoint/safetensors.hpp"
-#include "model/llama.hpp"
-#include "text/generate.hpp"
+#include "rungs/checkpoint/safetensors.hpp"
+#include "rungs/generate/generate.hpp"
+#include "rungs/model/llama.hpp"
 
 /// Lesson 15, 15_llama.
 namespace lesson_15 {

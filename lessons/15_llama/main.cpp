@@ -7,11 +7,11 @@
 #include "12_rms_norm/lesson.hpp"
 #include "13_swiglu/lesson.hpp"
 #include "lesson.hpp"
-#include "model/decoder.hpp"
-#include "ops/cpu_ops.hpp"
-#include "tensor/file.hpp"
-#include "tensor/tap.hpp"
-#include "text/tokenizer.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/model/decoder.hpp"
+#include "rungs/ops/cpu_ops.hpp"
+#include "rungs/tensor/tap.hpp"
+#include "rungs/tokenizer/tokenizer.hpp"
 
 using namespace rungs;
 using lesson_15::Ids;

@@ -4,7 +4,7 @@
 
 #include "07_generate/lesson.hpp"
 #include "lesson.hpp"
-#include "tensor/tap.hpp"
+#include "rungs/tensor/tap.hpp"
 
 namespace lesson_15 {
 

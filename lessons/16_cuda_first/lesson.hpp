@@ -1,7 +1,7 @@
 /// Lesson 16: the first kernels, a thread for each number.
 #pragma once
 
-#include "launch.cuh"
+#include "kernels/launch.cuh"
 
 /// Lesson 16, 16_cuda_first.
 namespace lesson_16 {

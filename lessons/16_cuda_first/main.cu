@@ -1,10 +1,10 @@
 // Lesson 16: which thread makes which number, and two memories.
 #include <fmt/format.h>
 
-#include "device_memory.hpp"
+#include "kernels/device_memory.hpp"
 #include "lesson.hpp"
-#include "measure/measure.hpp"
-#include "tensor/print.hpp"
+#include "rungs/measure/measure.hpp"
+#include "rungs/tensor/print.hpp"
 
 using namespace rungs;
 

@@ -1,4 +1,4 @@
-#include "device_memory.hpp"
+#include "kernels/device_memory.hpp"
 #include "pieces.hpp"
 
 namespace lesson_17 {

@@ -1,7 +1,7 @@
 /// Lesson 17: a product that climbs a ladder of four rungs.
 #pragma once
 
-#include "launch.cuh"
+#include "kernels/launch.cuh"
 
 /// Lesson 17, 17_cuda_matmul.
 namespace lesson_17 {

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "16_cuda_first/lesson.hpp"
-#include "device_memory.hpp"
+#include "kernels/device_memory.hpp"
 #include "lesson.hpp"
-#include "measure/measure.hpp"
+#include "rungs/measure/measure.hpp"
 
 using namespace rungs;
 

@@ -3,9 +3,9 @@
 
 #include <string_view>
 
-#include "device_memory.hpp"
-#include "grade/grade.hpp"
-#include "launch.cuh"
+#include "kernels/device_memory.hpp"
+#include "kernels/launch.cuh"
+#include "rungs/base/text.hpp"
 
 using namespace rungs;
 

@@ -1,7 +1,7 @@
 /// Lesson 18: threads that sum together.
 #pragma once
 
-#include "launch.cuh"
+#include "kernels/launch.cuh"
 
 /// Lesson 18, 18_cuda_reduce.
 namespace lesson_18 {

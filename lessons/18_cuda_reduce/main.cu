@@ -1,9 +1,9 @@
 // Lesson 18: how the lanes of a warp come to one sum, and the rows that are made with it.
 #include <fmt/format.h>
 
-#include "device_memory.hpp"
+#include "kernels/device_memory.hpp"
 #include "lesson.hpp"
-#include "tensor/print.hpp"
+#include "rungs/tensor/print.hpp"
 
 using namespace rungs;
 

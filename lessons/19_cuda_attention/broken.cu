@@ -5,10 +5,10 @@
 #include <cmath>
 #include <string_view>
 
-#include "device_memory.hpp"
-#include "grade/grade.hpp"
-#include "launch.cuh"
-#include "warp.cuh"
+#include "kernels/device_memory.hpp"
+#include "kernels/launch.cuh"
+#include "kernels/warp.cuh"
+#include "rungs/base/text.hpp"
 
 using namespace rungs;
 

@@ -1,6 +1,6 @@
-#include "device_memory.hpp"
+#include "kernels/device_memory.hpp"
 #include "pieces.hpp"
-#include "tensor/tap.hpp"
+#include "rungs/tensor/tap.hpp"
 
 namespace lesson_19 {
 

@@ -1,7 +1,7 @@
 /// Lesson 19: attention that keeps no scores.
 #pragma once
 
-#include "launch.cuh"
+#include "kernels/launch.cuh"
 
 /// Lesson 19, 19_cuda_attention.
 namespace lesson_19 {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "device_memory.hpp"
+#include "kernels/device_memory.hpp"
 #include "lesson.hpp"
-#include "tensor/print.hpp"
+#include "rungs/tensor/print.hpp"
 
 using namespace rungs;
 using lesson_19::AttentionShape;

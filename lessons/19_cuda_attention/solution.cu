@@ -1,8 +1,8 @@
 #include <cmath>
 
 #include "18_cuda_reduce/lesson.hpp"
+#include "kernels/warp.cuh"
 #include "lesson.hpp"
-#include "warp.cuh"
 
 namespace lesson_19 {
 

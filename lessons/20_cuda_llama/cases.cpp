@@ -2,10 +2,10 @@
 #include <map>
 #include <string>
 
-#include "attention/attention.hpp"
-#include "device_memory.hpp"
+#include "kernels/attention/attention.hpp"
+#include "kernels/device_memory.hpp"
 #include "pieces.hpp"
-#include "tensor/file.hpp"
+#include "rungs/base/file.hpp"
 
 namespace lesson_20 {
 

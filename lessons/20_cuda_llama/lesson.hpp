@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "launch.cuh"
-#include "model/llama.hpp"
+#include "kernels/launch.cuh"
+#include "rungs/model/llama.hpp"
 
 namespace rungs {
 

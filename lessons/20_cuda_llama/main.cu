@@ -1,12 +1,12 @@
 // Lesson 20: a story told by kernels alone.
 #include <fmt/format.h>
 
-#include "attention/attention.hpp"
-#include "device_memory.hpp"
+#include "kernels/attention/attention.hpp"
+#include "kernels/device_memory.hpp"
 #include "lesson.hpp"
-#include "measure/measure.hpp"
-#include "tensor/file.hpp"
-#include "text/tokenizer.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/measure/measure.hpp"
+#include "rungs/tokenizer/tokenizer.hpp"
 
 using namespace rungs;
 

@@ -1,12 +1,12 @@
-#include "attention/attention.hpp"
-#include "elementwise/elementwise.hpp"
-#include "embedding/embedding.hpp"
-#include "gemv/gemv.hpp"
+#include "kernels/attention/attention.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/embedding/embedding.hpp"
+#include "kernels/gemv/gemv.hpp"
+#include "kernels/rms_norm/rms_norm.hpp"
+#include "kernels/rope/rope.hpp"
+#include "kernels/sample/sample.hpp"
+#include "kernels/silu_times/silu_times.hpp"
 #include "lesson.hpp"
-#include "rms_norm/rms_norm.hpp"
-#include "rope/rope.hpp"
-#include "sample/sample.hpp"
-#include "silu_times/silu_times.hpp"
 
 namespace lesson_20 {
 

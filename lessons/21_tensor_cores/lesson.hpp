@@ -1,8 +1,8 @@
 /// Lesson 21: products on tensor cores.
 #pragma once
 
-#include "launch.cuh"
-#include "tensor/dtype.hpp"
+#include "kernels/launch.cuh"
+#include "rungs/tensor/dtype.hpp"
 
 /// Lesson 21, 21_tensor_cores.
 namespace lesson_21 {

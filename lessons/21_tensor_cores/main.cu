@@ -5,10 +5,10 @@
 #include <cmath>
 #include <vector>
 
-#include "device_memory.hpp"
+#include "kernels/device_memory.hpp"
+#include "kernels/tensor_core.cuh"
 #include "lesson.hpp"
-#include "tensor/print.hpp"
-#include "tensor_core.cuh"
+#include "rungs/tensor/print.hpp"
 
 using namespace rungs;
 

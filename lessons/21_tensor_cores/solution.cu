@@ -1,7 +1,7 @@
 #include <string>
 
+#include "kernels/tensor_core.cuh"
 #include "lesson.hpp"
-#include "tensor_core.cuh"
 
 namespace lesson_21 {
 

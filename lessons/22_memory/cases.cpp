@@ -1,5 +1,5 @@
 #include "pieces.hpp"
-#include "tensor/file.hpp"
+#include "rungs/base/file.hpp"
 
 namespace lesson_22 {
 

@@ -1,7 +1,7 @@
 /// Lesson 22: how much memory a model needs, before it runs.
 #pragma once
 
-#include "model/config.hpp"
+#include "rungs/model/config.hpp"
 
 /// Lesson 22, 22_memory. Everything is counted from the shape of a LLaMA; nothing is loaded, and nothing measured.
 namespace lesson_22 {

@@ -4,9 +4,9 @@
 #include <map>
 
 #include "lesson.hpp"
-#include "model/named_shapes.hpp"
-#include "systems/units.hpp"
-#include "tensor/tap.hpp"
+#include "rungs/base/units.hpp"
+#include "rungs/model/presets.hpp"
+#include "rungs/tensor/tap.hpp"
 
 using namespace lesson_22;
 

@@ -2,7 +2,7 @@
 #include <stdexcept>
 
 #include "lesson.hpp"
-#include "tensor/tap.hpp"
+#include "rungs/tensor/tap.hpp"
 
 namespace lesson_22 {
 

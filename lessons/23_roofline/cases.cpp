@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "pieces.hpp"
-#include "tensor/file.hpp"
+#include "rungs/base/file.hpp"
 
 namespace lesson_23 {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/config.hpp"
-#include "tensor/tensor.hpp"
+#include "rungs/model/config.hpp"
+#include "rungs/tensor/tensor.hpp"
 
 /// Lesson 23, 23_roofline.
 namespace lesson_23 {

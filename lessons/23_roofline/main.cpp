@@ -3,10 +3,10 @@
 
 #include "22_memory/lesson.hpp"
 #include "lesson.hpp"
-#include "measure/plot.hpp"
-#include "model/named_shapes.hpp"
-#include "systems/roofline.hpp"
-#include "systems/units.hpp"
+#include "rungs/analysis/roofline.hpp"
+#include "rungs/base/units.hpp"
+#include "rungs/measure/plot.hpp"
+#include "rungs/model/presets.hpp"
 
 using namespace rungs;
 namespace lesson = lesson_23;

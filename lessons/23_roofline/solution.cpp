@@ -3,7 +3,7 @@
 #include <string>
 
 #include "lesson.hpp"
-#include "tensor/tap.hpp"
+#include "rungs/tensor/tap.hpp"
 
 namespace lesson_23 {
 

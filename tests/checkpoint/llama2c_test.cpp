@@ -1,7 +1,7 @@
-#include "checkpoint/llama2c.hpp"
+#include "rungs/checkpoint/llama2c.hpp"
 
+#include "rungs/base/file.hpp"
 #include "support.hpp"
-#include "tensor/file.hpp"
 
 using namespace rungs;
 using namespace rungs::test;

@@ -1,10 +1,10 @@
 // Checkpoints of every kind, written by weights/make_checkpoints.py, with the logits that transformers gives for them.
-#include "grade/case.hpp"
-#include "model/model.hpp"
-#include "ops/cpu_ops.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/grader/case.hpp"
+#include "rungs/model/model.hpp"
+#include "rungs/ops/cpu_ops.hpp"
+#include "rungs/tensor/npy.hpp"
 #include "support.hpp"
-#include "tensor/file.hpp"
-#include "tensor/npy.hpp"
 
 using namespace rungs;
 using namespace rungs::test;

@@ -1,4 +1,4 @@
-#include "checkpoint/safetensors.hpp"
+#include "rungs/checkpoint/safetensors.hpp"
 
 #include "support.hpp"
 

@@ -1,8 +1,8 @@
-#include "checkpoint/shards.hpp"
+#include "rungs/checkpoint/shards.hpp"
 
 #include <map>
 
-#include "checkpoint/safetensors.hpp"
+#include "rungs/checkpoint/safetensors.hpp"
 #include "support.hpp"
 
 using namespace rungs;

@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli.hpp"
-#include "tensor/npy.hpp"
+#include "rungs/tensor/npy.hpp"
 
 using namespace rungs;
 using namespace rungs::test;

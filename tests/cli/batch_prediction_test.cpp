@@ -1,7 +1,7 @@
 #include "batch_prediction.hpp"
 
 #include "cli.hpp"
-#include "ops/cpu_ops.hpp"
+#include "rungs/ops/cpu_ops.hpp"
 
 using namespace rungs;
 using namespace rungs::test;

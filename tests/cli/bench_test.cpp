@@ -1,8 +1,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli.hpp"
-#include "model/named_shapes.hpp"
-#include "model/random_llama.hpp"
+#include "rungs/model/presets.hpp"
+#include "rungs/model/random_llama.hpp"
 
 using namespace rungs;
 using namespace rungs::test;

@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli.hpp"
-#include "tensor/file.hpp"
+#include "rungs/base/file.hpp"
 
 using namespace rungs;
 using namespace rungs::test;

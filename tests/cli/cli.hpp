@@ -1,7 +1,7 @@
 /// Runs the rungs program as a user would.
 #pragma once
 
-#include "text/tiny_model.hpp"
+#include "generate/tiny_model.hpp"
 
 namespace rungs::test {
 

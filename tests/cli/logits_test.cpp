@@ -1,7 +1,7 @@
 #include "cli.hpp"
-#include "model/model.hpp"
-#include "ops/cpu_ops.hpp"
-#include "tensor/npy.hpp"
+#include "rungs/model/model.hpp"
+#include "rungs/ops/cpu_ops.hpp"
+#include "rungs/tensor/npy.hpp"
 
 using namespace rungs;
 using namespace rungs::test;

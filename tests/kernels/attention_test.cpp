@@ -1,4 +1,4 @@
-#include "attention/attention.hpp"
+#include "kernels/attention/attention.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "device_memory.hpp"
+#include "kernels/device_memory.hpp"
 #include "support.hpp"
 
 namespace rungs::test {

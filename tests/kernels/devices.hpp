@@ -4,9 +4,9 @@
 #include <functional>
 #include <utility>
 
-#include "device_memory.hpp"
-#include "ops/cuda_ops.hpp"
-#include "ops/naive_ops.hpp"
+#include "kernels/backend/cuda_ops.hpp"
+#include "kernels/backend/naive_ops.hpp"
+#include "kernels/device_memory.hpp"
 #include "support.hpp"
 
 namespace rungs::test {

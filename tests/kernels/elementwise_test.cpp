@@ -1,4 +1,4 @@
-#include "elementwise/elementwise.hpp"
+#include "kernels/elementwise/elementwise.hpp"
 
 #include <limits>
 

@@ -1,7 +1,7 @@
-#include "embedding/embedding.hpp"
+#include "kernels/embedding/embedding.hpp"
 
-#include "ops/floats.hpp"
 #include "rows.hpp"
+#include "rungs/ops/floats.hpp"
 
 using namespace rungs;
 using namespace rungs::test;

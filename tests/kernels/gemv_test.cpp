@@ -1,4 +1,4 @@
-#include "gemv/gemv.hpp"
+#include "kernels/gemv/gemv.hpp"
 
 #include <doctest/doctest.h>
 

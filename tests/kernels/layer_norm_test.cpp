@@ -1,4 +1,4 @@
-#include "layer_norm/layer_norm.hpp"
+#include "kernels/layer_norm/layer_norm.hpp"
 
 #include "rows.hpp"
 

@@ -1,4 +1,4 @@
-#include "matmul/matmul.hpp"
+#include "kernels/matmul/matmul.hpp"
 
 #include <doctest/doctest.h>
 

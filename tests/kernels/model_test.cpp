@@ -1,13 +1,13 @@
 // Whole models through both CUDA implementations: the saved references, the CPU's text, and what a step costs.
 #include <fmt/format.h>
 
-#include "checkpoint/safetensors.hpp"
 #include "devices.hpp"
-#include "model/decoder.hpp"
+#include "generate/tiny_model.hpp"
 #include "model/llama_cases.hpp"
-#include "ops/cpu_ops.hpp"
-#include "text/tiny_model.hpp"
-#include "text/tokenizer.hpp"
+#include "rungs/checkpoint/safetensors.hpp"
+#include "rungs/model/decoder.hpp"
+#include "rungs/ops/cpu_ops.hpp"
+#include "rungs/tokenizer/tokenizer.hpp"
 
 using namespace rungs;
 using namespace rungs::test;

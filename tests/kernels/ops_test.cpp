@@ -2,10 +2,10 @@
 #include <cmath>
 
 #include "devices.hpp"
-#include "model/rope.hpp"
-#include "model/rows.hpp"
-#include "ops/cpu_ops.hpp"
 #include "ops/expected.hpp"
+#include "rungs/model/rope.hpp"
+#include "rungs/model/rows.hpp"
+#include "rungs/ops/cpu_ops.hpp"
 
 using namespace rungs;
 using namespace rungs::test;

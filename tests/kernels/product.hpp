@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "device_memory.hpp"
+#include "kernels/device_memory.hpp"
 #include "support.hpp"
 
 namespace rungs::test {

@@ -1,7 +1,7 @@
-#include "rms_norm/rms_norm.hpp"
+#include "kernels/rms_norm/rms_norm.hpp"
 
-#include "ops/floats.hpp"
 #include "rows.hpp"
+#include "rungs/ops/floats.hpp"
 
 using namespace rungs;
 using namespace rungs::test;

@@ -1,4 +1,4 @@
-#include "rope/rope.hpp"
+#include "kernels/rope/rope.hpp"
 
 #include "rows.hpp"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "device_memory.hpp"
+#include "kernels/device_memory.hpp"
 #include "support.hpp"
 
 namespace rungs::test {

@@ -1,10 +1,10 @@
-#include "sample/sample.hpp"
+#include "kernels/sample/sample.hpp"
 
 #include <limits>
 #include <numeric>
 
 #include "rows.hpp"
-#include "text/sampler.hpp"
+#include "rungs/generate/sampler.hpp"
 
 using namespace rungs;
 using namespace rungs::test;

@@ -1,4 +1,4 @@
-#include "silu_times/silu_times.hpp"
+#include "kernels/silu_times/silu_times.hpp"
 
 #include "rows.hpp"
 

@@ -1,4 +1,4 @@
-#include "softmax/softmax.hpp"
+#include "kernels/softmax/softmax.hpp"
 
 #include <limits>
 

@@ -7,7 +7,7 @@
 #include "02_embedding/lesson.hpp"
 #include "04_feed_forward/lesson.hpp"
 #include "pieces.hpp"
-#include "tensor/tap.hpp"
+#include "rungs/tensor/tap.hpp"
 
 using namespace rungs;
 

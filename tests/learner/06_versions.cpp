@@ -7,9 +7,9 @@
 #include "02_embedding/lesson.hpp"
 #include "04_feed_forward/lesson.hpp"
 #include "05_attention/lesson.hpp"
-#include "ops/matmul.hpp"
 #include "pieces.hpp"
-#include "tensor/tap.hpp"
+#include "rungs/ops/matmul.hpp"
+#include "rungs/tensor/tap.hpp"
 
 using namespace rungs;
 

@@ -7,7 +7,7 @@
 #include "04_feed_forward/lesson.hpp"
 #include "08_kv_cache/lesson.hpp"
 #include "pieces.hpp"
-#include "tensor/tap.hpp"
+#include "rungs/tensor/tap.hpp"
 
 using namespace rungs;
 

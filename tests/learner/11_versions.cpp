@@ -7,7 +7,7 @@
 #include "04_feed_forward/lesson.hpp"
 #include "10_grouped_query/lesson.hpp"
 #include "pieces.hpp"
-#include "tensor/tap.hpp"
+#include "rungs/tensor/tap.hpp"
 
 using namespace rungs;
 

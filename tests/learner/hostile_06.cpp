@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <vector>
 
-#include "grade/wire.hpp"
 #include "pieces.hpp"
-#include "tensor/tap.hpp"
+#include "rungs/grader/wire.hpp"
+#include "rungs/tensor/tap.hpp"
 
 using namespace rungs;
 

@@ -6,8 +6,8 @@
 #include <cstdlib>
 
 #include "learner/lessons.hpp"
+#include "rungs/base/file.hpp"
 #include "support.hpp"
-#include "tensor/file.hpp"
 
 namespace rungs::test {
 

@@ -1,7 +1,7 @@
 /// The lessons of this build, and the runner programs that only the tests have.
 #pragma once
 
-#include "grade/grade.hpp"
+#include "rungs/grader/grade.hpp"
 
 namespace rungs::test {
 

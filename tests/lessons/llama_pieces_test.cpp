@@ -2,11 +2,11 @@
 #include "12_rms_norm/lesson.hpp"
 #include "13_swiglu/lesson.hpp"
 #include "14_tokenizer/lesson.hpp"
-#include "ops/cpu_ops.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/ops/cpu_ops.hpp"
+#include "rungs/tokenizer/tokenizer.hpp"
+#include "rungs/tokenizer/utf8.hpp"
 #include "support.hpp"
-#include "tensor/file.hpp"
-#include "text/tokenizer.hpp"
-#include "text/utf8.hpp"
 
 using namespace rungs;
 using namespace rungs::test;

@@ -1,10 +1,10 @@
 // Lesson 15 beside the library.
 #include "15_llama/lesson.hpp"
-#include "grade/case.hpp"
-#include "ops/cpu_ops.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/grader/case.hpp"
+#include "rungs/ops/cpu_ops.hpp"
+#include "rungs/tokenizer/tokenizer.hpp"
 #include "support.hpp"
-#include "tensor/file.hpp"
-#include "text/tokenizer.hpp"
 
 using namespace rungs;
 using namespace rungs::test;

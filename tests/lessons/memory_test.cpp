@@ -1,10 +1,11 @@
-// Lesson 22 beside lib/systems.
-#include "systems/memory.hpp"
+// Lesson 22 beside rungs/analysis.
+#include "rungs/analysis/memory.hpp"
 
 #include <stdexcept>
 
 #include "22_memory/lesson.hpp"
-#include "model/named_shapes.hpp"
+#include "rungs/model/memory_estimate.hpp"
+#include "rungs/model/presets.hpp"
 #include "support.hpp"
 
 using namespace rungs;

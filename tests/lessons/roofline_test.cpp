@@ -1,8 +1,8 @@
-// Lesson 23 beside lib/systems.
-#include "systems/roofline.hpp"
+// Lesson 23 beside rungs/analysis.
+#include "rungs/analysis/roofline.hpp"
 
 #include "23_roofline/lesson.hpp"
-#include "model/named_shapes.hpp"
+#include "rungs/model/presets.hpp"
 #include "support.hpp"
 
 using namespace rungs;

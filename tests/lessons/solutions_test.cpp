@@ -9,12 +9,12 @@
 #include "09_multi_head/lesson.hpp"
 #include "10_grouped_query/lesson.hpp"
 #include "11_rope/lesson.hpp"
-#include "grade/case.hpp"
-#include "model/decoder.hpp"
-#include "ops/cpu_ops.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/generate/generate.hpp"
+#include "rungs/grader/case.hpp"
+#include "rungs/model/decoder.hpp"
+#include "rungs/ops/cpu_ops.hpp"
 #include "support.hpp"
-#include "tensor/file.hpp"
-#include "text/generate.hpp"
 
 using namespace rungs;
 using namespace rungs::test;

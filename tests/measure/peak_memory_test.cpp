@@ -1,4 +1,4 @@
-#include "measure/peak_memory.hpp"
+#include "rungs/measure/peak_memory.hpp"
 
 #include <sys/mman.h>
 

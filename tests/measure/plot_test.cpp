@@ -1,7 +1,7 @@
-#include "measure/plot.hpp"
+#include "rungs/measure/plot.hpp"
 
+#include "rungs/base/file.hpp"
 #include "support.hpp"
-#include "tensor/file.hpp"
 
 using namespace rungs;
 using namespace rungs::test;

@@ -1,4 +1,4 @@
-#include "model/config.hpp"
+#include "rungs/model/config.hpp"
 
 #include "support.hpp"
 

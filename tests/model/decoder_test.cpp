@@ -1,15 +1,15 @@
-#include "model/decoder.hpp"
+#include "rungs/model/decoder.hpp"
 
 #include <fmt/format.h>
 
 #include <map>
 #include <set>
 
-#include "grade/case.hpp"
-#include "ops/cpu_ops.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/grader/case.hpp"
+#include "rungs/ops/cpu_ops.hpp"
+#include "rungs/tensor/tap.hpp"
 #include "support.hpp"
-#include "tensor/file.hpp"
-#include "tensor/tap.hpp"
 
 using namespace rungs;
 using namespace rungs::test;

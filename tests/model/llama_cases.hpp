@@ -8,12 +8,12 @@
 #include <map>
 #include <set>
 
-#include "grade/case.hpp"
-#include "model/llama.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/generate/generate.hpp"
+#include "rungs/grader/case.hpp"
+#include "rungs/model/llama.hpp"
+#include "rungs/tensor/tap.hpp"
 #include "support.hpp"
-#include "tensor/file.hpp"
-#include "tensor/tap.hpp"
-#include "text/generate.hpp"
 
 namespace rungs::test {
 

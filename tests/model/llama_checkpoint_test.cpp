@@ -3,11 +3,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "checkpoint/safetensors.hpp"
-#include "model/llama.hpp"
-#include "ops/cpu_ops.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/checkpoint/safetensors.hpp"
+#include "rungs/model/llama.hpp"
+#include "rungs/ops/cpu_ops.hpp"
 #include "support.hpp"
-#include "tensor/file.hpp"
 
 using namespace rungs;
 using namespace rungs::test;

@@ -1,10 +1,10 @@
 // config.json and generation_config.json as published LLaMAs have them, old and new.
 #include <nlohmann/json.hpp>
 
-#include "model/config.hpp"
-#include "model/generation_config.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/model/config.hpp"
+#include "rungs/model/generation_config.hpp"
 #include "support.hpp"
-#include "tensor/file.hpp"
 
 using namespace rungs;
 using namespace rungs::test;

@@ -1,5 +1,5 @@
 #include "model/llama_cases.hpp"
-#include "ops/cpu_ops.hpp"
+#include "rungs/ops/cpu_ops.hpp"
 
 using namespace rungs;
 using namespace rungs::test;

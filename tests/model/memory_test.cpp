@@ -1,9 +1,9 @@
-#include "systems/memory.hpp"
+#include "rungs/analysis/memory.hpp"
 
-#include "model/footprint.hpp"
-#include "ops/cpu_ops.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/model/memory_estimate.hpp"
+#include "rungs/ops/cpu_ops.hpp"
 #include "support.hpp"
-#include "tensor/file.hpp"
 
 using namespace rungs;
 using namespace rungs::test;

@@ -1,6 +1,6 @@
-#include "model/rows.hpp"
+#include "rungs/model/rows.hpp"
 
-#include "ops/cpu_ops.hpp"
+#include "rungs/ops/cpu_ops.hpp"
 #include "support.hpp"
 
 using namespace rungs;

@@ -1,9 +1,9 @@
-#include "ops/cpu_ops.hpp"
+#include "rungs/ops/cpu_ops.hpp"
 
 #include <omp.h>
 
 #include "ops/expected.hpp"
-#include "ops/matmul.hpp"
+#include "rungs/ops/matmul.hpp"
 
 using namespace rungs;
 using namespace rungs::test;

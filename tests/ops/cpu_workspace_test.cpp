@@ -1,7 +1,7 @@
-#include "ops/cpu_workspace.hpp"
+#include "rungs/ops/cpu_workspace.hpp"
 
-#include "measure/peak_memory.hpp"
-#include "ops/cpu_ops.hpp"
+#include "rungs/measure/peak_memory.hpp"
+#include "rungs/ops/cpu_ops.hpp"
 #include "support.hpp"
 
 using namespace rungs;

@@ -1,4 +1,4 @@
-#include "ops/processor.hpp"
+#include "rungs/ops/processor.hpp"
 
 #include <algorithm>
 

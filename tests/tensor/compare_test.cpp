@@ -1,4 +1,4 @@
-#include "tensor/compare.hpp"
+#include "rungs/tensor/compare.hpp"
 
 #include <cmath>
 #include <limits>

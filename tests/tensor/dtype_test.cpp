@@ -1,4 +1,4 @@
-#include "tensor/dtype.hpp"
+#include "rungs/tensor/dtype.hpp"
 
 #include <cmath>
 #include <limits>

@@ -1,9 +1,9 @@
-#include "tensor/npy.hpp"
+#include "rungs/tensor/npy.hpp"
 
 #include <fmt/format.h>
 
+#include "rungs/base/file.hpp"
 #include "support.hpp"
-#include "tensor/file.hpp"
 
 using namespace rungs;
 using namespace rungs::test;

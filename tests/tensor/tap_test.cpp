@@ -1,4 +1,4 @@
-#include "tensor/tap.hpp"
+#include "rungs/tensor/tap.hpp"
 
 #include "support.hpp"
 

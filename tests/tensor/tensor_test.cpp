@@ -1,4 +1,4 @@
-#include "tensor/tensor.hpp"
+#include "rungs/tensor/tensor.hpp"
 
 #include <cmath>
 #include <limits>

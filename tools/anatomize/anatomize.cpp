@@ -211,7 +211,7 @@ static void anatomize(const fs::path& lesson, const fs::path& references, const 
                                         "or a known mistake's.\nstruct Pieces {{\n{1}}};\n\n"
                                         "/// Runs one case; in cases.cpp.\nvoid run(const CaseInput& in, const Pieces& "
                                         "pieces, Recording& out);\n\n}}  // namespace {0}\n",
-                                        space, fields, kernels ? "kernel_case" : "grade/implementation"));
+                                        space, fields, kernels ? "kernel_case" : "rungs/grader/implementation"));
   for (const std::string which : {"solution", "mine"})
     write(out / (which + "_glue.cpp"),
           "// Made by anatomize.\n#include \"pieces.hpp\"\n\n" +
@@ -249,7 +249,7 @@ static void anatomize(const fs::path& lesson, const fs::path& references, const 
       if (fs::exists(entry.path() / "case.json")) cases.push_back(entry.path().filename().string());
   std::sort(cases.begin(), cases.end());
   std::string suites =
-      "// Made by anatomize: a doctest case for each reference case.\n#include \"grade/doctest_suites.hpp\"\n\n";
+      "// Made by anatomize: a doctest case for each reference case.\n#include \"rungs/grader/doctest_suites.hpp\"\n\n";
   bool has_cache = false;
   for (const std::string& c : cases) {
     const bool prompt = c.find("_prompt_") != c.npos;

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "grade/lesson.hpp"
+#include "rungs/grader/lesson.hpp"
 
 using Path = std::filesystem::path;
 using Problems = std::vector<std::string>;

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "check_docs.hpp"
-#include "tensor/file.hpp"
+#include "rungs/base/file.hpp"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "check_docs.hpp"
-#include "tensor/file.hpp"
+#include "rungs/base/file.hpp"
 
 namespace {
 

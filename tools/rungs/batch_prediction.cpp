@@ -1,9 +1,9 @@
 #include "batch_prediction.hpp"
 
-#include "checkpoint/llama2c.hpp"
-#include "checkpoint/shards.hpp"
-#include "model/footprint.hpp"
-#include "systems/memory.hpp"
+#include "rungs/analysis/memory.hpp"
+#include "rungs/checkpoint/llama2c.hpp"
+#include "rungs/checkpoint/shards.hpp"
+#include "rungs/model/memory_estimate.hpp"
 
 namespace rungs {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "commands.hpp"
-#include "systems/roofline.hpp"
-#include "text/load_plan.hpp"
+#include "rungs/analysis/roofline.hpp"
+#include "rungs/generate/capacity_plan.hpp"
 
 namespace rungs {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "tensor/error.hpp"
+#include "rungs/base/error.hpp"
 #include "workshop.hpp"
 
 namespace rungs {

@@ -11,13 +11,13 @@
 #include "batch_prediction.hpp"
 #include "bench_parts.hpp"
 #include "engine.hpp"
-#include "measure/measure.hpp"
-#include "measure/peak_memory.hpp"
-#include "measure/roof.hpp"
-#include "ops/cpu_ops.hpp"
-#include "ops/cpu_workspace.hpp"
-#include "systems/units.hpp"
-#include "text/progress.hpp"
+#include "rungs/base/terminal.hpp"
+#include "rungs/base/units.hpp"
+#include "rungs/measure/measure.hpp"
+#include "rungs/measure/peak_memory.hpp"
+#include "rungs/measure/roof.hpp"
+#include "rungs/ops/cpu_ops.hpp"
+#include "rungs/ops/cpu_workspace.hpp"
 
 namespace rungs {
 

@@ -6,8 +6,8 @@
 
 #include "bench_parts.hpp"
 #include "engine.hpp"
-#include "measure/measure.hpp"
-#include "text/progress.hpp"
+#include "rungs/base/terminal.hpp"
+#include "rungs/measure/measure.hpp"
 
 namespace rungs {
 

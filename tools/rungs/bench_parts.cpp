@@ -5,8 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "measure/measure.hpp"
-#include "tensor/file.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/measure/measure.hpp"
 
 namespace rungs {
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "commands.hpp"
-#include "measure/plot.hpp"
+#include "rungs/measure/plot.hpp"
 
 namespace rungs {
 

@@ -2,11 +2,11 @@
 
 #include <cmath>
 
-#include "checkpoint/shards.hpp"
-#include "model/named_shapes.hpp"
+#include "rungs/base/error.hpp"
+#include "rungs/base/units.hpp"
+#include "rungs/checkpoint/shards.hpp"
+#include "rungs/model/presets.hpp"
 #include "suggest.hpp"
-#include "systems/units.hpp"
-#include "tensor/error.hpp"
 
 namespace rungs {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "commands.hpp"
-#include "measure/plot.hpp"
-#include "model/config.hpp"
-#include "systems/memory.hpp"
+#include "rungs/analysis/memory.hpp"
+#include "rungs/measure/plot.hpp"
+#include "rungs/model/config.hpp"
 
 namespace rungs {
 

@@ -1,9 +1,9 @@
 // rungs calc intensity: FLOPs and bytes of attention, reading a prompt and decoding.
 #include "calc.hpp"
-#include "measure/plot.hpp"
-#include "systems/intensity.hpp"
-#include "systems/units.hpp"
-#include "tensor/error.hpp"
+#include "rungs/analysis/intensity.hpp"
+#include "rungs/base/error.hpp"
+#include "rungs/base/units.hpp"
+#include "rungs/measure/plot.hpp"
 
 namespace rungs {
 

@@ -2,8 +2,9 @@
 #include <array>
 
 #include "calc.hpp"
-#include "systems/units.hpp"
-#include "tensor/error.hpp"
+#include "rungs/base/error.hpp"
+#include "rungs/base/units.hpp"
+#include "rungs/model/memory_estimate.hpp"
 
 namespace rungs {
 

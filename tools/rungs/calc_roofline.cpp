@@ -1,14 +1,14 @@
 // rungs calc roofline: what a device could reach at best, and where the operations of a model stand under it.
 #include "calc.hpp"
-#include "measure/measure.hpp"
-#include "measure/roof.hpp"
-#include "measure/timing_ops.hpp"
-#include "model/model.hpp"
-#include "ops/cpu_ops.hpp"
+#include "rungs/base/error.hpp"
+#include "rungs/base/terminal.hpp"
+#include "rungs/base/units.hpp"
+#include "rungs/measure/measure.hpp"
+#include "rungs/measure/roof.hpp"
+#include "rungs/measure/timing_ops.hpp"
+#include "rungs/model/model.hpp"
+#include "rungs/ops/cpu_ops.hpp"
 #include "suggest.hpp"
-#include "systems/units.hpp"
-#include "tensor/error.hpp"
-#include "text/progress.hpp"
 
 namespace rungs {
 

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "commands.hpp"
-#include "tensor/file.hpp"
-#include "text/progress.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/base/terminal.hpp"
 #include "workshop.hpp"
 
 namespace rungs {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "text/generate.hpp"
+#include "rungs/generate/generate.hpp"
 
 namespace rungs {
 

@@ -1,12 +1,12 @@
 // rungs convert: a LLaMA from one kind of file to another.
-#include "model/convert.hpp"
+#include "rungs/model/convert.hpp"
 
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "commands.hpp"
-#include "text/progress.hpp"
+#include "rungs/base/terminal.hpp"
 
 namespace rungs {
 

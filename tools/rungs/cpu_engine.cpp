@@ -4,7 +4,7 @@
 
 #include "become.hpp"
 #include "engine.hpp"
-#include "ops/cpu_ops.hpp"
+#include "rungs/ops/cpu_ops.hpp"
 
 namespace rungs {
 

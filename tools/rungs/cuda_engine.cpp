@@ -2,9 +2,9 @@
 // nvcc. rungs becomes one of them where a CUDA backend is asked for.
 #include "become.hpp"
 #include "engine.hpp"
-#include "ops/cpu_ops.hpp"
-#include "ops/cuda_ops.hpp"
-#include "ops/naive_ops.hpp"
+#include "kernels/backend/cuda_ops.hpp"
+#include "kernels/backend/naive_ops.hpp"
+#include "rungs/ops/cpu_ops.hpp"
 
 namespace rungs {
 

@@ -1,6 +1,6 @@
 #include "engine.hpp"
 
-#include "text/utf8.hpp"
+#include "rungs/tokenizer/utf8.hpp"
 
 namespace rungs {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "commands.hpp"
-#include "text/generate.hpp"
-#include "text/tokenizer.hpp"
+#include "rungs/generate/generate.hpp"
+#include "rungs/tokenizer/tokenizer.hpp"
 
 namespace rungs {
 

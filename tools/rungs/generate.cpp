@@ -7,11 +7,11 @@
 
 #include "commands.hpp"
 #include "engine.hpp"
-#include "measure/measure.hpp"
 #include "prompts.hpp"
-#include "tensor/file.hpp"
-#include "text/load_plan.hpp"
-#include "text/progress.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/base/terminal.hpp"
+#include "rungs/generate/capacity_plan.hpp"
+#include "rungs/measure/measure.hpp"
 
 namespace rungs {
 

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "checkpoint/llama2c.hpp"
-#include "checkpoint/safetensors.hpp"
-#include "checkpoint/shards.hpp"
 #include "commands.hpp"
-#include "model/footprint.hpp"
-#include "systems/units.hpp"
+#include "rungs/base/units.hpp"
+#include "rungs/checkpoint/llama2c.hpp"
+#include "rungs/checkpoint/safetensors.hpp"
+#include "rungs/checkpoint/shards.hpp"
+#include "rungs/model/memory_estimate.hpp"
 
 namespace rungs {
 

@@ -13,9 +13,10 @@
 #include <set>
 
 #include "commands.hpp"
-#include "grade/strength.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/base/terminal.hpp"
+#include "rungs/grader/strength.hpp"
 #include "suggest.hpp"
-#include "tensor/file.hpp"
 #include "workshop.hpp"
 
 namespace rungs {
@@ -72,7 +73,7 @@ int list_lessons(bool as_json) {
                     {"state", state.empty() ? "not started" : state}});
     if (as_json) continue;
     const auto colour = fmt::fg(state == "passed" ? fmt::terminal_color::green : fmt::terminal_color::yellow);
-    fmt::print("{:<20}{:<72}{}\n", l.name, l.title, in_colour() ? fmt::format(colour, "{}", state) : state);
+    fmt::print("{:<20}{:<72}{}\n", l.name, l.title, wants_colour(stdout) ? fmt::format(colour, "{}", state) : state);
   }
   if (as_json) {
     fmt::print("{}\n", list.dump(2));
@@ -149,10 +150,10 @@ int check_lesson(const std::string& word) {
     return 1;
   }
   Grade last = grade(lesson, Suite::evaluate, mine(lesson));
-  fmt::print("{}", screen(last, in_colour()));
+  fmt::print("{}", screen(last, wants_colour(stdout)));
   if (last.all_passed() && lesson.has_cache()) {
     last = grade(lesson, Suite::kv_evaluate, mine(lesson));
-    fmt::print("\n{}", screen(last, in_colour()));
+    fmt::print("\n{}", screen(last, wants_colour(stdout)));
   }
   note_progress(lesson, last.all_passed());
   if (!last.all_passed()) return 1;

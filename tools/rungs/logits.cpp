@@ -8,9 +8,9 @@
 #include "commands.hpp"
 #include "engine.hpp"
 #include "prompts.hpp"
-#include "tensor/npy.hpp"
-#include "tensor/tap.hpp"
-#include "text/finite.hpp"
+#include "rungs/generate/nan_check.hpp"
+#include "rungs/tensor/npy.hpp"
+#include "rungs/tensor/tap.hpp"
 
 namespace rungs {
 

@@ -6,10 +6,10 @@
 
 #include "commands.hpp"
 #include "engine.hpp"
-#include "ops/cpu_ops.hpp"
-#include "ops/processor.hpp"
+#include "rungs/base/error.hpp"
+#include "rungs/ops/cpu_ops.hpp"
+#include "rungs/ops/processor.hpp"
 #include "suggest.hpp"
-#include "tensor/error.hpp"
 
 namespace rungs {
 

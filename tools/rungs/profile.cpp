@@ -9,7 +9,8 @@
 #include <sstream>
 
 #include "commands.hpp"
-#include "tensor/file.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/base/terminal.hpp"
 #include "workshop.hpp"
 
 namespace rungs {
@@ -85,7 +86,8 @@ void print_table(const json& counts, const fs::path& code) {
         fmt::format("  {:>4}  {:<7}{:<7}{}{}  {}", line, std::string(row.at("memory")), std::string(row.at("access")),
                     numbers, wasteful ? " <--" : "    ",
                     mine && size_t(line) <= source.size() && line > 0 ? source[size_t(line - 1)] : file);
-    fmt::print("{}\n", wasteful && in_colour() ? fmt::format(fmt::fg(fmt::terminal_color::yellow), "{}", text) : text);
+    fmt::print("{}\n",
+               wasteful && wants_colour(stdout) ? fmt::format(fmt::fg(fmt::terminal_color::yellow), "{}", text) : text);
   }
 }
 

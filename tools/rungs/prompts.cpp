@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "tensor/error.hpp"
-#include "tensor/file.hpp"
-#include "text/utf8.hpp"
+#include "rungs/base/error.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/tokenizer/utf8.hpp"
 
 namespace rungs {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "model/config.hpp"
-#include "text/tokenizer.hpp"
+#include "rungs/model/config.hpp"
+#include "rungs/tokenizer/tokenizer.hpp"
 
 namespace rungs {
 

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include "commands.hpp"
-#include "model/llama_layout.hpp"
-#include "model/named_shapes.hpp"
-#include "model/random_llama.hpp"
-#include "text/progress.hpp"
+#include "rungs/base/terminal.hpp"
+#include "rungs/model/llama_layout.hpp"
+#include "rungs/model/presets.hpp"
+#include "rungs/model/random_llama.hpp"
 
 namespace rungs {
 

@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
-#include "tensor/error.hpp"
-#include "tensor/file.hpp"
-#include "text/progress.hpp"
-#include "text/tokenizer.hpp"
-#include "text/utf8.hpp"
+#include "rungs/base/error.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/base/terminal.hpp"
+#include "rungs/tokenizer/tokenizer.hpp"
+#include "rungs/tokenizer/utf8.hpp"
 
 namespace rungs {
 

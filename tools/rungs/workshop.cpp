@@ -11,9 +11,9 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "rungs/base/file.hpp"
+#include "rungs/base/terminal.hpp"
 #include "suggest.hpp"
-#include "tensor/file.hpp"
-#include "text/progress.hpp"
 
 namespace rungs {
 
@@ -35,8 +35,6 @@ Lesson lesson_called(const std::string& word) {
   throw UsageError(
       fmt::format("no lesson is called {}{}; `rungs list` shows them all", word, did_you_mean(word, names)));
 }
-
-bool in_colour() { return isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR"); }
 
 std::string short_path(const fs::path& path) {
   const std::string inside = fs::relative(path, RUNGS_SOURCE_DIR).string();

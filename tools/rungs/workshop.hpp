@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "grade/grade.hpp"
-#include "grade/lesson.hpp"
+#include "rungs/grader/grade.hpp"
+#include "rungs/grader/lesson.hpp"
 
 namespace rungs {
 
@@ -14,9 +14,6 @@ std::vector<Lesson> all_lessons();
 
 /// "6", "06", "06_causal_mask" and "06_causal" all name the same lesson. \throws UsageError
 Lesson lesson_called(const std::string& word);
-
-/// Whether to print in colour: standard output is a terminal, and NO_COLOR is not set.
-bool in_colour();
 
 /// Relative to the source tree for what is in it.
 std::string short_path(const std::filesystem::path& path);

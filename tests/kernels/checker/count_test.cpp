@@ -1,4 +1,4 @@
-#include "host/count.hpp"
+#include "kernels/emulator/checker/count.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,19 +11,19 @@
 namespace rungs::test {
 namespace {
 
-using host::CountedLine;
-using host::Kind;
+using emulator::CountedLine;
+using emulator::Kind;
 
 /// Counts while it lives.
 struct Counting {
-  bool before = host::counting();
+  bool before = emulator::counting();
   Counting() {
-    host::count_accesses(true);
-    host::reset_counts();
+    emulator::count_accesses(true);
+    emulator::reset_counts();
   }
   ~Counting() {
-    host::reset_counts();
-    host::count_accesses(before);
+    emulator::reset_counts();
+    emulator::count_accesses(before);
   }
 };
 
@@ -39,7 +39,7 @@ int marked_line(const std::string& name) {
 
 CountedLine counted(const std::string& name, bool shared, Kind kind = Kind::read) {
   const int line = marked_line(name);
-  for (const CountedLine& found : host::counted_lines()) {
+  for (const CountedLine& found : emulator::counted_lines()) {
     if (found.file == "checker/counted.cu" && found.line == line && found.shared == shared && found.kind == kind) {
       return found;
     }
@@ -112,14 +112,14 @@ TEST_CASE("counts as a table and as JSON") {
   const Counting counting;
   DeviceFloats out(256), in(1024);
   run_global_loads(out, in);
-  const std::string table = host::counted_table(host::counted_lines());
+  const std::string table = emulator::counted_table(emulator::counted_lines());
   INFO(table);
   const std::string place = "checker/counted.cu:" + std::to_string(marked_line("stride 32"));
   const size_t row = table.find(place);
   REQUIRE(row != std::string::npos);
   CHECK(table.substr(row, table.find('\n', row) - row).ends_with("32.00 sectors    4.00  <--"));
-  const auto json = nlohmann::json::parse(host::counted_json(host::counted_lines()));
-  REQUIRE(json.size() == host::counted_lines().size());
+  const auto json = nlohmann::json::parse(emulator::counted_json(emulator::counted_lines()));
+  REQUIRE(json.size() == emulator::counted_lines().size());
   CHECK(json[0]["file"] == "checker/counted.cu");
   CHECK(json[0]["line"] == marked_line("coalesced"));
   CHECK(json[0]["sectors"] == 4);

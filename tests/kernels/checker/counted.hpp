@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "launch.cuh"
+#include "kernels/launch.cuh"
 
 namespace rungs::test {
 

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "matmul/matmul.hpp"
+#include "kernels/matmul/matmul.hpp"
 #include "product.hpp"
 
 namespace rungs::test {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "launch.cuh"
+#include "kernels/launch.cuh"
 
 namespace rungs::test {
 

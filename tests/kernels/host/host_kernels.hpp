@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "launch.cuh"
+#include "kernels/launch.cuh"
 
 namespace rungs::test {
 

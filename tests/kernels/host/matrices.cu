@@ -2,7 +2,7 @@
 #include <mma.h>
 
 #include "host_kernels.hpp"
-#include "tensor_core.cuh"
+#include "kernels/tensor_core.cuh"
 
 namespace rungs::test {
 

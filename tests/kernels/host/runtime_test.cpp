@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "device_array.hpp"
-#include "device_memory.hpp"
 #include "host_kernels.hpp"
+#include "kernels/device_memory.hpp"
 
 namespace rungs::test {
 

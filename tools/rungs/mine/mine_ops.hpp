@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/cpu_ops.hpp"
+#include "rungs/ops/cpu_ops.hpp"
 
 namespace rungs {
 

@@ -1,0 +1,112 @@
+// Attention of CudaOps, from the norm to the context.
+#include "kernels/attention/attention.hpp"
+#include "kernels/backend/cuda_ops.hpp"
+#include "kernels/backend/cuda_parts.hpp"
+#include "kernels/gemv/gemv.hpp"
+#include "kernels/rope/rope.hpp"
+#include "rungs/ops/floats.hpp"
+#include "rungs/ops/require.hpp"
+#include "rungs/tensor/tap.hpp"
+
+namespace rungs {
+
+void CudaOps::attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+  const AttendSizes s = require_attend(out, q, k, v);
+  require_head_width(s.D);
+  if (s.T == 0) return;
+  constexpr int64_t many = 256;  // queries: four tiles for each head
+  const auto attention = s.T == 1 ? attention_02 : s.T < many ? attention_03 : attention_05;
+  attention(out.data(), q.data(), k.data(), v.data(), as_int(s.T), as_int(s.S), as_int(s.H), as_int(s.G), as_int(s.D),
+            stream_);
+}
+
+/// Where rows of a call go in a layer's cache.
+static CacheRows cache_rows(const LayerCache& cache, const Rows& rows) {
+  Tensor k = cache.k.view(), v = cache.v.view();
+  return {k.data(), v.data(), rows.sequence.data<int32_t>(), rows.position.data<int32_t>(), as_int(k.dim(1))};
+}
+
+// The keys and values of these rows are in the cache. One row a sequence: positions are read on the device. Otherwise
+// each run is a call of its own, whose queries share the tiles of keys.
+void CudaOps::attend_cached(Tensor& out, const Tensor& q, const Rows& rows, const LayerCache& cache) {
+  if (!rows.one_each()) {
+    for (const Run& run : rows.runs) {
+      Tensor run_out = out.view_rows(run.first, run.count);  // (T, H, D)
+      const int64_t S = run.start + run.count;
+      attend(run_out, q.view_rows(run.first, run.count), cache.k[run.sequence].view_rows(0, S),
+             cache.v[run.sequence].view_rows(0, S));
+    }
+    return;
+  }
+  const int N = as_int(q.dim(0)), D = as_int(q.cols()), H = as_int(q.rows()) / N;
+  const int capacity = as_int(cache.k.dim(1)), G = as_int(cache.k.rows() / (cache.k.dim(0) * capacity));
+  require(out.shape() == q.shape() && cache.k.cols() == D && H % G == 0, "attention(out, q, cache)", out, q, cache.k);
+  require_head_width(D);
+  float* workspace = split_keys_.need<float>(int64_t(attention_04_workspace(N, capacity, H, G, D)));
+  attention_04(out.data(), q.data(), cache.k.data(), cache.v.data(), rows.sequence.data<int32_t>(),
+               rows.position.data<int32_t>(), workspace, N, capacity, H, G, D, stream_);
+}
+
+// Keys and values first, of all rows: a row may see those of another row of its call.
+void CudaOps::attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
+                        LayerCache* cache) {
+  if (!cache) return Ops::attention(out, q, k, v, rows, cache);
+  require(k.shape() == v.shape() && k.dim(0) == rows.token.count(), "attention(k, v, rows)", k, v, rows.token);
+  if (k.count() == 0) return;
+  const int64_t D = k.cols();
+  append_01(cache_rows(*cache, rows), k.data(), v.data(), as_int(k.dim(0)), as_int(k.rows() / k.dim(0)), as_int(D),
+            stream_);
+  attend_cached(out, q, rows, *cache);
+}
+
+// q, k, v = the projections of rms_norm(x), not turned yet, for few rows. False where the dtypes differ.
+bool CudaOps::project(const QkvScratch& s, const Tensor& x, const QkvWeights& w) {
+  const DType dtype = w.norm.dtype();
+  for (const Tensor* weight : {&w.q, &w.k, &w.v}) {
+    require(weight->cols() == x.cols(), "norm_qkv(x, weight)", x, *weight);
+    if (weight->dtype() != dtype) return false;
+  }
+  const int N = as_int(x.rows()), C = as_int(x.cols()), Kq = as_int(w.q.rows()), Kkv = as_int(w.k.rows());
+  require(s.q.count() == int64_t(N) * Kq && s.k.count() == int64_t(N) * Kkv && s.v.shape() == s.k.shape() &&
+              w.v.rows() == Kkv,
+          "norm_qkv(q, k, v)", s.q, s.k, s.v);
+  if (N == 0) return true;
+  with_floats(w.q, [&](const auto* q) {
+    using W = std::remove_cvref_t<decltype(*q)>;
+    const GemvQkv<W> io{s.q.data(),    s.k.data(),    s.v.data(),       q,
+                        w.k.data<W>(), w.v.data<W>(), w.norm.data<W>(), w.epsilon};
+    gemv_norm_qkv(io, x.data(), N, Kq, Kkv, C, stream_);
+  });
+  return true;
+}
+
+void CudaOps::norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
+                       const Rotary& rotary, const Rows& rows) {
+  if (x.rows() > few_rows || !project({normed, q, k, v}, x, w))
+    return Ops::norm_qkv(normed, q, k, v, x, w, rotary, rows);
+  rotate(q, rotary, rows.position);
+  rotate(k, rotary, rows.position);
+}
+
+// Turned keys go straight into the cache. Many rows are one product with the three weights, where these lie together.
+void CudaOps::self_attention(Tensor& out, const QkvScratch& s, const Tensor& x, const QkvWeights& w,
+                             const Rotary& rotary, const Rows& rows, LayerCache* cache) {
+  const bool few = x.rows() <= few_rows;
+  const Tensor all = few ? Tensor() : joined({&w.q, &w.k, &w.v});  // ((H + 2G)·D, C)
+  if (!cache || taps_are_watched() || (few ? !project(s, x, w) : !all))
+    return Ops::self_attention(out, s, x, w, rotary, rows, cache);
+  require_rotate(s.q, rotary.cos, rotary.sin, rows.position);
+  const int N = as_int(x.rows()), D = as_int(s.q.cols()), H = as_int(s.q.dim(1)), G = as_int(s.k.dim(1));
+  const RotaryTables angles{rotary.cos.data(), rotary.sin.data()};
+  const CacheRows to = cache_rows(*cache, rows);
+  if (few) {
+    rope_02_append(s.q.data(), to, s.k.data(), s.v.data(), angles, N, H, G, D, stream_);
+  } else {
+    Tensor qkv = Tensor::view_of(together_.need<float>(N * all.rows()), {N, all.rows()}, DType::f32);
+    norm_product(qkv, s.normed, x, w.norm, w.epsilon, all);
+    rope_02_append_qkv(s.q.data(), to, qkv.data(), angles, N, H, G, D, stream_);
+  }
+  attend_cached(out, s.q, rows, *cache);
+}
+
+}  // namespace rungs

@@ -1,0 +1,148 @@
+#include "kernels/backend/cuda_device.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "kernels/launch.cuh"
+#include "rungs/ops/require.hpp"
+
+namespace rungs {
+
+static std::string version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
+
+void require_cuda_device() {
+  constexpr const char* instead = "; with --on host the same kernels run on the processor";
+  int devices = 0, driver = 0, runtime = 0;
+  const cudaError_t result = cudaGetDeviceCount(&devices);
+  if (result == cudaSuccess && devices > 0) return;
+  cudaDriverGetVersion(&driver);
+  cudaRuntimeGetVersion(&runtime);
+  if (driver == 0) throw UsageError(fmt::format("no NVIDIA driver was found{}", instead));
+  if (driver / 1000 < runtime / 1000)
+    throw UsageError(fmt::format("the NVIDIA driver is for CUDA {}, this program for {}: update the driver{}",
+                                 version(driver), version(runtime), instead));
+  throw UsageError(fmt::format("no GPU was found ({}){}", cudaGetErrorString(result), instead));
+}
+
+static size_t free_bytes() {
+  size_t free = 0, total = 0;
+  CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  return free;
+}
+
+// A graph holds addresses. Where memory was given back they may become somebody else's: see CudaOps::replay.
+static void give_back(void* memory) {
+  ++cuda_traffic.frees;
+  cudaFree(memory);
+}
+
+static Tensor::Memory device_memory(size_t bytes) {
+  void* memory = nullptr;
+  const cudaError_t result = cudaMalloc(&memory, std::max<size_t>(bytes, 1));
+  if (result == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // it was reported
+    throw CudaError(fmt::format("the device has no room for {:.3f} GB: {:.3f} GB are free", double(bytes) / 1e9,
+                                double(free_bytes()) / 1e9));
+  }
+  check_cuda(result, "cudaMalloc", __FILE__, __LINE__);
+  ++cuda_traffic.allocations;
+  return {memory, give_back};
+}
+
+void* Workspace::need_bytes(size_t bytes) {
+  if (bytes > bytes_) {
+    memory_.reset();
+    bytes_ = 0;
+    memory_ = device_memory(bytes);
+    bytes_ = bytes;
+  }
+  return memory_.get();
+}
+
+CudaDevice::CudaDevice() {
+  require_cuda_device();
+  CUDA_CHECK(cudaStreamCreate(&stream_));
+  ids_.need<int>(64);  // the device's memory is at work before this object is, and so outlives it
+}
+
+CudaDevice::~CudaDevice() { cudaStreamDestroy(stream_); }
+
+Tensor CudaDevice::allocate(const Shape& shape, DType dtype) {
+  return Tensor(shape, dtype, device_memory(size_t(shape.count()) * bytes_of(dtype)));
+}
+
+void CudaDevice::upload(Tensor& device, const void* host) {
+  if (device.bytes() == 0) return;
+  CUDA_CHECK(cudaMemcpyAsync(device.raw(), host, device.bytes(), cudaMemcpyHostToDevice, stream_));
+  ++cuda_traffic.uploads;
+  cuda_traffic.uploaded += int64_t(device.bytes());
+}
+
+void CudaDevice::download(void* host, const Tensor& device) {
+  if (device.bytes() > 0)
+    CUDA_CHECK(cudaMemcpyAsync(host, device.raw(), device.bytes(), cudaMemcpyDeviceToHost, stream_));
+  CUDA_CHECK(cudaStreamSynchronize(stream_));
+  ++cuda_traffic.downloads;
+  cuda_traffic.downloaded += int64_t(device.bytes());
+}
+
+void CudaDevice::copy(Tensor& out, const Tensor& x) {
+  require_copy(out, x);
+  if (x.bytes() > 0) CUDA_CHECK(cudaMemcpyAsync(out.raw(), x.raw(), x.bytes(), cudaMemcpyDeviceToDevice, stream_));
+}
+
+// One block of memory for all, which the first weight owns: those beside it in a model live as long.
+void CudaDevice::settle(std::initializer_list<Tensor*> weights) {
+  size_t bytes = 0;
+  for (const Tensor* weight : weights) bytes += weight->bytes();
+  if (bytes == 0) return;
+  Tensor::Memory memory = device_memory(bytes);
+  auto* at = static_cast<char*>(memory.get());
+  for (Tensor* weight : weights) {
+    const Shape shape = weight->shape();
+    const DType dtype = weight->dtype();
+    const Tensor host = std::move(*weight);  // may own what is copied
+    *weight = memory ? Tensor(shape, dtype, std::move(memory)) : Tensor::view_of(at, shape, dtype);
+    upload(*weight, host.raw());
+    CUDA_CHECK(cudaStreamSynchronize(stream_));
+    at += weight->bytes();
+  }
+}
+
+std::optional<int64_t> CudaDevice::free_memory() { return int64_t(free_bytes()); }
+
+bool CudaDevice::choose(std::span<int32_t> token, const Tensor& logits, const SampleOptions& options,
+                        std::span<const double> draw) {
+  const int64_t N = logits.rows(), V = logits.cols();
+  require(int64_t(token.size()) == N && draw.size() == token.size(), "choose(token, logits, draw)", logits);
+  if (N == 0) return true;
+  int* ids = ids_.need<int>(N);
+  Draw* draws = nullptr;
+  if (options.temperature > 0) {
+    host_draws_.clear();
+    for (const double number : draw)
+      host_draws_.push_back({options.temperature, options.top_p, number, int(std::min(options.top_k, V))});
+    draws = draws_.need<Draw>(N);
+    Tensor to = Tensor::view_of(draws, {N * int64_t(sizeof(Draw) / 8)}, DType::f64);
+    upload(to, host_draws_.data());
+  }
+  void* workspace = sampling_.need<char>(int64_t(sample_workspace(as_int(N), as_int(V))));
+  launch_choice(ids, logits.data(), draws, workspace, as_int(N), as_int(V));
+  download(token.data(), Tensor::view_of(ids, {N}, DType::i32));
+  return true;
+}
+
+int as_int(int64_t size) {
+  if (size > std::numeric_limits<int>::max())
+    throw ShapeError(fmt::format("a size of {} is more than the CUDA kernels count to", size));
+  return int(size);
+}
+
+void require_head_width(int64_t D) {
+  if (D < 1 || D > 256)
+    throw UsageError(fmt::format(
+        "attention: the CUDA kernels take heads of 1 to 256 elements, this one has {}; --backend cpu takes any", D));
+}
+
+}  // namespace rungs

@@ -1,0 +1,77 @@
+/// What both CUDA implementations of the seam share: the memory of the device, one stream, and the choice of a token.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <memory>
+#include <vector>
+
+#include "kernels/sample/sample.hpp"
+#include "rungs/ops/ops.hpp"
+
+namespace rungs {
+
+/// What this process asked of the device so far: generation at rest asks for no memory and brings home tokens only.
+struct CudaTraffic {
+  int64_t allocations = 0, frees = 0;    ///< calls
+  int64_t uploads = 0, downloads = 0;    ///< calls
+  int64_t uploaded = 0, downloaded = 0;  ///< bytes
+  int64_t captures = 0, replays = 0;     ///< of steps, as CUDA graphs
+};
+inline CudaTraffic cuda_traffic;  ///< of all devices; the seam is used by one thread
+
+/// \throws UsageError, saying how to run without, when no GPU can be used by this program.
+void require_cuda_device();
+
+/// Memory of the device that grows when more is wanted, and is never given back before the end.
+class Workspace {
+ public:
+  /// Room for n elements, 256-byte aligned, holding nothing. \throws CudaError
+  template <class T>
+  T* need(int64_t n) {
+    return static_cast<T*>(need_bytes(size_t(n) * sizeof(T)));
+  }
+
+ private:
+  void* need_bytes(size_t bytes);
+  Tensor::Memory memory_{nullptr, nullptr};
+  size_t bytes_ = 0;
+};
+
+/// An implementation of Ops whose tensors lie on the device. What it launches runs in order on one stream; only
+/// download and choose wait for it.
+class CudaDevice : public Ops {
+ public:
+  CudaDevice();
+  ~CudaDevice() override;
+  CudaDevice(const CudaDevice&) = delete;
+  CudaDevice& operator=(const CudaDevice&) = delete;
+
+  /// \throws CudaError with the bytes wanted and the bytes free
+  Tensor allocate(const Shape& shape, DType dtype = DType::f32) override;
+  void upload(Tensor& device, const void* host) override;
+  void download(void* host, const Tensor& device) override;
+  void copy(Tensor& out, const Tensor& x) override;
+  void settle(std::initializer_list<Tensor*> weights) override;
+  std::optional<int64_t> free_memory() override;
+  bool choose(std::span<int32_t> token, const Tensor& logits, const SampleOptions& options,
+              std::span<const double> draw) override;
+
+ protected:
+  /// id (N) = the choice for each row of logits (N, V); draw: (N), or null for the largest logit. All on the device.
+  virtual void launch_choice(int* id, const float* logits, const Draw* draw, void* workspace, int N, int V) = 0;
+
+  cudaStream_t stream_ = nullptr;
+
+ private:
+  Workspace ids_, draws_, sampling_;
+  std::vector<Draw> host_draws_;
+};
+
+/// A size as the launchers take it. \throws ShapeError beyond 2³¹ - 1
+int as_int(int64_t size);
+
+/// \throws UsageError for a head width that no attention kernel takes
+void require_head_width(int64_t D);
+
+}  // namespace rungs

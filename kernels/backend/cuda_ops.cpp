@@ -1,0 +1,136 @@
+#include "kernels/backend/cuda_ops.hpp"
+
+#include "kernels/backend/add_bias.hpp"
+#include "kernels/backend/cuda_parts.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/embedding/embedding.hpp"
+#include "kernels/gemv/gemv.hpp"
+#include "kernels/launch.cuh"
+#include "kernels/layer_norm/layer_norm.hpp"
+#include "kernels/matmul/matmul.hpp"
+#include "kernels/rms_norm/rms_norm.hpp"
+#include "kernels/rope/rope.hpp"
+#include "kernels/silu_times/silu_times.hpp"
+#include "rungs/ops/floats.hpp"
+#include "rungs/ops/require.hpp"
+#include "rungs/tensor/tap.hpp"
+
+namespace rungs {
+
+// Two bf16 parts of an activation are off by up to 2⁻¹⁸ of it, and so is the norm of a product's terms, whatever their
+// number n. What a sum in f32 may be off by, 8·√n·2⁻²⁴ of that norm, is four times as much from here on.
+static constexpr int64_t worth_tensor_cores = 1024;
+
+static bool on_tensor_cores(const Tensor& weight) {
+  return weight.dtype() == DType::bf16 && weight.cols() >= worth_tensor_cores;
+}
+
+CudaOps::~CudaOps() { forget_steps(); }
+
+void CudaOps::gather(Tensor& out, const Tensor& table, const Tensor& index) {
+  require_gather(out, table, index);
+  const int N = as_int(index.count()), C = as_int(table.cols());
+  if (N == 0) return;
+  with_floats(table, [&](const auto* rows) { embedding_02(out.data(), rows, index.data<int32_t>(), N, C, stream_); });
+}
+
+// More rows than gemv takes.
+void CudaOps::product(float* out, const Tensor& x, const Tensor& weight) {
+  const int N = as_int(x.rows()), K = as_int(weight.rows()), C = as_int(x.cols());
+  if (on_tensor_cores(weight)) {
+    bf16* parts = parts_.need<bf16>(2 * x.count());
+    split_bf16(parts, x.data(), N, C, stream_);
+    matmul_07(out, parts, weight.data<bf16>(), N, K, C, 2, stream_);
+  } else {
+    with_floats(weight, [&](const auto* w) { matmul_05_transposed(out, x.data(), w, N, K, C, stream_); });
+  }
+}
+
+void CudaOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  require_linear(out, x, weight, bias);
+  const int N = as_int(x.rows()), K = as_int(weight.rows()), C = as_int(x.cols());
+  if (out.count() == 0) return;
+  if (N <= few_rows)
+    with_floats(weight, [&](const auto* w) { gemv_04(out.data(), x.data(), w, N, K, C, stream_); });
+  else
+    product(out.data(), x, weight);
+  if (bias) add_bias(out.data(), bias.data(), N, K, stream_);
+}
+
+void CudaOps::add_linear(Tensor& x, Tensor& product, const Tensor& y, const Tensor& weight) {
+  if (y.rows() > few_rows || taps_are_watched()) return Ops::add_linear(x, product, y, weight);
+  require_linear(x, y, weight, {});
+  const int N = as_int(y.rows()), K = as_int(weight.rows()), C = as_int(y.cols());
+  if (x.count() == 0) return;
+  with_floats(weight, [&](const auto* w) { gemv_add(x.data(), y.data(), w, N, K, C, stream_); });
+}
+
+void CudaOps::layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) {
+  require_layer_norm(out, x, weight, bias);
+  if (x.count() == 0) return;
+  layer_norm_02(out.data(), x.data(), weight.data(), bias.data(), as_int(x.rows()), as_int(x.cols()), epsilon, stream_);
+}
+
+void CudaOps::rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) {
+  require_rms_norm(out, x, weight);
+  if (x.count() == 0) return;
+  with_floats(weight, [&](const auto* w) {
+    rms_norm_03(out.data(), x.data(), w, as_int(x.rows()), as_int(x.cols()), epsilon, stream_);
+  });
+}
+
+void CudaOps::rotate(Tensor& x, const Rotary& rotary, const Tensor& position) {
+  require_rotate(x, rotary.cos, rotary.sin, position);
+  if (x.count() == 0) return;
+  const int N = as_int(x.dim(0)), D = as_int(x.cols()), H = as_int(x.rows()) / N;
+  rope_01(x.data(), {rotary.cos.data(), rotary.sin.data()}, position.data<int32_t>(), N, H, D, stream_);
+}
+
+void CudaOps::relu(Tensor& x) {
+  if (x.count() > 0) relu_02(x.data(), x.count(), stream_);
+}
+
+void CudaOps::silu_times(Tensor& gate, const Tensor& up) {
+  require(gate.shape() == up.shape(), "silu_times(gate, up)", gate, up);
+  if (gate.count() > 0) silu_times_02(gate.data(), up.data(), gate.count(), stream_);
+}
+
+void CudaOps::add(Tensor& x, const Tensor& y) {
+  require(x.shape() == y.shape(), "add(x, y)", x, y);
+  if (x.count() > 0) add_02(x.data(), y.data(), x.count(), stream_);
+}
+
+// out = rms_norm(x) · weightᵀ for many rows: the norm writes what the product reads.
+void CudaOps::norm_product(Tensor& out, Tensor& normed, const Tensor& x, const Tensor& norm, float epsilon,
+                           const Tensor& weight) {
+  const int N = as_int(x.rows()), K = as_int(weight.rows()), C = as_int(x.cols());
+  if (!on_tensor_cores(weight)) {
+    rms_norm(normed, x, norm, epsilon);
+    return product(out.data(), normed, weight);
+  }
+  bf16* parts = parts_.need<bf16>(2 * x.count());
+  with_floats(norm, [&](const auto* w) { rms_norm_split(parts, x.data(), w, N, C, epsilon, stream_); });
+  matmul_07(out.data(), parts, weight.data<bf16>(), N, K, C, 2, stream_);
+}
+
+void CudaOps::norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) {
+  require_gated(hidden, up, x, w.gate, w.up);
+  const int N = as_int(x.rows()), F = as_int(hidden.cols()), C = as_int(x.cols());
+  if (hidden.count() == 0) return;
+  const bool alike = w.norm.dtype() == w.gate.dtype() && w.gate.dtype() == w.up.dtype();
+  const Tensor both = joined({&w.gate, &w.up});  // (2F, C)
+  if (N <= few_rows && alike) {
+    with_floats(w.gate, [&](const auto* gate) {
+      using W = std::remove_cvref_t<decltype(*gate)>;
+      gemv_norm_gated(hidden.data(), x.data(), w.norm.data<W>(), w.epsilon, gate, w.up.data<W>(), N, F, C, stream_);
+    });
+  } else if (N > few_rows && both) {
+    Tensor gate_up = Tensor::view_of(together_.need<float>(2 * hidden.count()), {N, 2 * F}, DType::f32);
+    norm_product(gate_up, normed, x, w.norm, w.epsilon, both);
+    silu_times_joined(hidden.data(), gate_up.data(), N, F, stream_);
+  } else {
+    Ops::norm_gated(normed, hidden, up, x, w);
+  }
+}
+
+}  // namespace rungs

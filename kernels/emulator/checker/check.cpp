@@ -1,0 +1,441 @@
+// The checker: finds races, accesses outside of memory and reads of what nobody wrote, in kernels that run on the CPU.
+//
+// When two accesses of a block are ordered. CUDA orders what threads do to memory by barriers alone: __syncthreads for
+// the block, __syncwarp for the lanes in its mask. (Shuffles, votes and matrix operations wait for lanes, but CUDA
+// promises nothing about memory there.) Two accesses race when nothing orders them and one is a write, unless
+// both are atomic. So the checker needs no luck with the order in which threads happen to run.
+//   Time is cut into intervals, numbered through the whole program; a new one begins at each __syncthreads, block and
+// launch, which run one after the other here. Two accesses in different intervals of one block are ordered. Two of
+// different blocks of a launch never are (a __threadfence with an atomic flag would do it; the checker does not know
+// this and would call it a race). In one interval, two threads of different warps are not ordered; two of one warp
+// are if a chain of __syncwarp leads from one to the other: WarpOrder.
+//   For each few bytes the last write and the reads after it are kept, as far as they can matter: Cell.
+//
+// What nobody has written. A read of shared memory that no thread of the block has written is held until the next
+// barrier: if another thread writes there before it, it is a race, because a barrier is missing; otherwise the
+// memory is uninitialised. The same for device memory that neither a kernel nor a copy has written.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "cuda_runtime.h"
+#include "kernels/emulator/checker/count.hpp"
+#include "kernels/emulator/checker/shadow.hpp"
+#include "kernels/emulator/checker/source_line.hpp"
+#include "kernels/emulator/engine/engine.hpp"
+
+namespace rungs::emulator {
+namespace {
+
+/// Which accesses of a warp in this interval come before what its lanes do now. A tick passes at each __syncwarp.
+struct WarpOrder {
+  uint32_t tick = 0;
+  uint32_t all = 0;            ///< the last tick at which the whole warp met: everything before it is ordered
+  bool parts_met = false;      ///< some met without the others, so that `seen` matters
+  uint32_t seen[32][32] = {};  ///< [lane][other]: accesses of `other` before this tick come before what `lane` does now
+
+  void begin_interval() {
+    if (parts_met) *this = WarpOrder();
+    tick = all = 0;
+  }
+
+  void meet(unsigned lanes) {
+    ++tick;
+    if (lanes == ~0u) {
+      all = tick;
+      return;
+    }
+    parts_met = true;
+    uint32_t joined[32] = {};  // what one of them has seen, all see now
+    for (int other = 0; other < 32; ++other) {
+      for (int lane = 0; lane < 32; ++lane) {
+        if (lanes >> lane & 1) joined[other] = std::max(joined[other], seen[lane][other]);
+      }
+      if (lanes >> other & 1) joined[other] = tick;
+    }
+    for (int lane = 0; lane < 32; ++lane) {
+      if (lanes >> lane & 1) std::copy(joined, joined + 32, seen[lane]);
+    }
+  }
+
+  /// The lanes of `before` whose access is not ordered before what `lane` does now.
+  unsigned unordered(const Access& before, unsigned lane) const {
+    unsigned others = before.lanes & ~(1u << lane);
+    if (before.tick < all) return 0;
+    if (!parts_met) return others;
+    for (unsigned rest = others; rest; rest &= rest - 1) {
+      const int other = __builtin_ctz(rest);
+      if (before.tick < seen[lane][other]) others &= ~(1u << other);
+    }
+    return others;
+  }
+};
+
+/// A read of what nobody had written; the first since the last barrier.
+struct HeldRead {
+  const Region* region;
+  size_t offset;
+  unsigned bytes;
+  uint32_t site;
+  int thread;
+};
+
+/// A block of the running launch, by its first interval.
+struct BlockStart {
+  uint32_t interval;
+  uint3 index;
+};
+
+uint32_t interval = 1;  // now
+uint32_t first_of_block = 1, first_of_launch = 1;
+WarpOrder warps[32];
+std::optional<HeldRead> held;
+std::vector<BlockStart> blocks;
+std::map<uintptr_t, size_t> freed;  // what was device memory, until it is again
+uintptr_t dynamic_now = 0;          // the region of dynamic shared memory
+size_t dynamic_bytes = 0;
+std::array<uintptr_t, 256> known_static{};  // addresses of threadIdx and its like: they are read all the time
+
+// --------------------------------------------------------------------------------------------------------- messages
+
+const char* verb(Kind kind, bool past) {
+  switch (kind) {
+    case Kind::read:
+      return past ? "read" : "reads";
+    case Kind::write:
+      return past ? "wrote" : "writes";
+    case Kind::atomic:
+      return past ? "changed (atomically)" : "changes (atomically)";
+    case Kind::copy:
+      return past ? "began to copy into" : "begins to copy into";
+  }
+  return "";
+}
+
+std::string bytes_of(const Region& region, size_t offset, unsigned bytes) {
+  if (bytes == 1) return fmt::format("byte {} of {}", offset, region.name);
+  return fmt::format("bytes {} to {} of {}", offset, offset + bytes - 1, region.name);
+}
+
+std::string block_of(uint32_t of_interval) {
+  const auto after = std::upper_bound(blocks.begin(), blocks.end(), of_interval,
+                                      [](uint32_t value, const BlockStart& block) { return value < block.interval; });
+  if (after == blocks.begin()) return "another block";
+  const uint3 index = std::prev(after)->index;
+  return fmt::format("block ({},{},{})", index.x, index.y, index.z);
+}
+
+// A fault ends the launch without a way back to its frames, so each text goes to fail() as a temporary, which it takes.
+
+std::string race_text(const Region& region, size_t offset, const Access& before, const Access& now, unsigned rivals) {
+  const bool other_block = before.interval < first_of_block;
+  const unsigned lane = rivals >> before.lane & 1 ? before.lane : unsigned(__builtin_ctz(rivals));
+  std::string text =
+      fmt::format("race: this thread {} {} at {}, and {}{} {} it at {}", verb(now.kind, false),
+                  bytes_of(region, offset, region.granule), source_text(now.site),
+                  other_block ? block_of(before.interval) + ", " : "", thread_name(int(before.warp * 32 + lane)),
+                  verb(before.kind, true), source_text(before.site));
+  if (other_block) {
+    text +=
+        " in the same launch. Blocks run in any order, or at once: give each its own memory, use atomics for both, "
+        "or launch twice";
+  } else if (before.warp == now.warp) {
+    text += ". Nothing orders the two: a __syncwarp() or __syncthreads() is missing between them";
+  } else {
+    text += ". Nothing orders the two: a __syncthreads() is missing between them";
+  }
+  if ((before.kind == Kind::atomic) != (now.kind == Kind::atomic)) text += ". Only one of the two is atomic";
+  return text;
+}
+
+std::string in_flight_text(const Region& region, size_t offset, const Access& before, const Access& now) {
+  return fmt::format(
+      "an asynchronous copy is not waited for: this thread {} {} at {}, and {} began to copy into it at {}. The thread "
+      "that copies must wait for it (cp_async_wait, __pipeline_wait_prior), and then all at a barrier",
+      verb(now.kind, false), bytes_of(region, offset, region.granule), source_text(now.site),
+      thread_name(int(before.warp * 32 + before.lane)), source_text(before.site));
+}
+
+std::string unwritten_text(const HeldRead& read) {
+  return fmt::format("uninitialised {} memory: this thread reads {} at {}, and {} has written it",
+                     read.region->shared ? "shared" : "device", bytes_of(*read.region, read.offset, read.bytes),
+                     source_text(read.site),
+                     read.region->shared ? "no thread of the block" : "neither a kernel nor a copy");
+}
+
+std::string overrun_text(const Region& region, unsigned bytes, Kind kind, uint32_t site) {
+  return fmt::format("out of bounds: this thread {} {} bytes at {}, which run over the end of {}", verb(kind, false),
+                     bytes, source_text(site), region.name);
+}
+
+/// Explains an address that is in no memory which a kernel may touch.
+std::string stray_text(uintptr_t address, unsigned bytes, Kind kind, uint32_t site) {
+  const std::string act = fmt::format("this thread {} {} bytes at {}", verb(kind, false), bytes, source_text(site));
+  if (address < 4096) return "null pointer: " + act;
+  if (on_any_stack(address)) {
+    return "local memory of another thread: " + act +
+           ". Local variables are their thread's own; share in __shared__ memory";
+  }
+  const auto next = freed.upper_bound(address);
+  const bool was_freed = next != freed.begin() && address - std::prev(next)->first < std::prev(next)->second;
+  // Just beside an array that lives is an index one off, even where something was freed.
+  if (const Region* region = region_near(address, was_freed ? 64 : 4096)) {
+    const bool before = address < region->begin;
+    return fmt::format("out of bounds: {}, {} bytes {} of {}", act,
+                       before ? region->begin - address : address - region->begin - region->bytes,
+                       before ? "before the begin" : "after the end", region->name);
+  }
+  if (was_freed) {
+    const auto& [begin, size] = *std::prev(next);
+    return fmt::format(
+        "freed memory: {}, at byte {} of what was an allocation of {} bytes before it was given to cudaFree", act,
+        address - begin, size);
+  }
+  return "not device memory: " + act + ". A pointer to host memory, or an index far out of bounds";
+}
+
+// ------------------------------------------------------------------------------------------------------- the account
+
+/// The lanes of `before` that race with `now`; 0: it is ordered, or allowed.
+unsigned rivals(const Access& before, const Access& now) {
+  if (before.kind == now.kind && (now.kind == Kind::read || now.kind == Kind::atomic)) return 0;
+  if (before.interval < first_of_block) return before.lanes;  // another block
+  if (before.interval < interval) return 0;                   // a barrier stands between
+  if (before.warp != now.warp) return before.lanes;
+  return warps[now.warp].unordered(before, now.lane);
+}
+
+/// Adds a read, or an atomic, to those since the last write.
+void remember(Cell& cell, const Access& now, uint32_t oldest) {
+  for (Access& access : cell.since) {
+    if (access.interval == interval) continue;
+    if (access.interval >= oldest && access.interval < first_of_block) cell.elsewhere = access;
+    access = {};  // a barrier orders it before all that follows
+  }
+  for (Access& access : cell.since) {
+    if (access.interval == 0) {
+      access = now;
+      return;
+    }
+    if (access.warp != now.warp) continue;
+    if (access.tick < warps[now.warp].all) {
+      access = now;
+    } else {
+      // Lanes that met without the others may stand at different ticks; the later one is kept for all.
+      access.lanes |= now.lanes;
+      access.tick = now.tick;
+    }
+    return;
+  }
+}
+
+/// A read beside reads that are known already, with no write since the last barrier: most accesses are such.
+bool joins_reads(Cell& cell, const Access& now) {
+  if (now.kind != Kind::read || cell.write.interval >= interval) return false;
+  for (Access& access : cell.since) {
+    if (access.interval != interval || access.kind != Kind::read) return false;
+    if (access.warp != now.warp) continue;
+    if (access.tick != now.tick) return false;
+    access.lanes |= now.lanes;
+    return true;
+  }
+  return true;  // of two other warps
+}
+
+void note(const Region& region, Cell& cell, size_t offset, const Access& now) {
+  const uint32_t oldest = region.shared ? first_of_block : first_of_launch;
+  if (cell.write.kind == Kind::copy && cell.write.interval >= first_of_block) {
+    fail(in_flight_text(region, offset, cell.write, now));
+  }
+  for (const Access* before : {&cell.write, &cell.since[0], &cell.since[1], &cell.elsewhere}) {
+    if (before->interval < oldest) continue;
+    if (const unsigned lanes = rivals(*before, now)) fail(race_text(region, offset, *before, now, lanes));
+  }
+  if (now.kind == Kind::write || now.kind == Kind::copy) {
+    cell = Cell{.write = now, .since = {}, .elsewhere = {}};
+    return;
+  }
+  if (cell.since[0].kind != now.kind) {  // the others come before now
+    if (cell.since[0].kind == Kind::atomic && cell.since[0].interval >= oldest) cell.write = cell.since[0];
+    cell.since[0] = cell.since[1] = cell.elsewhere = {};
+  }
+  remember(cell, now, oldest);
+}
+
+bool unwritten(const Region& region, const Cell& cell, size_t offset) {
+  if (!region.shared) return !region.written[offset] || !region.written[offset + region.granule - 1];
+  const bool changed = cell.since[0].kind == Kind::atomic && cell.since[0].interval >= first_of_block;
+  return cell.write.interval < first_of_block && !changed;
+}
+
+Access access_now(Kind kind, uint32_t site) {
+  const unsigned thread = unsigned(thread_index());
+  Access now{};
+  now.interval = interval;
+  now.site = site;
+  now.lanes = 1u << thread % 32;
+  now.tick = warps[thread / 32].tick & 0xfffff;
+  now.warp = thread / 32 & 31;
+  now.lane = thread % 32;
+  now.kind = kind;
+  return now;
+}
+
+/// The region of an address, or null for memory that is the thread's own or never written: local variables, the
+/// launch's parameters, threadIdx, constants.
+Region* find_region(uintptr_t address, unsigned bytes, Kind kind, uint32_t site) {
+  if (Region* region = region_again(address, site)) return region;
+  uintptr_t& known = known_static[address / 4 % known_static.size()];
+  if ((address == known && address) || on_own_stack(address)) return nullptr;
+  if (Region* region = region_at(address, site)) return region;
+  if (in_arguments(address)) return nullptr;
+  if (!in_static_object(address)) fail(stray_text(address, bytes, kind, site));
+  known = address;
+  return nullptr;
+}
+
+void see(uintptr_t address, unsigned bytes, Kind kind, uint32_t site) {
+  Region* region = find_region(address, bytes, kind, site);
+  if (!region) return;
+  const size_t offset = address - region->begin;
+  if (offset + bytes > region->bytes) {
+    fail(overrun_text(*region, bytes, kind, site));
+  }
+  if (counting()) {
+    count_access(offset, bytes, kind, region->shared, site);
+  } else {
+    const unsigned odd = unsigned(offset | bytes) & (region->granule - 1);
+    if (odd) region->refine(odd & -odd, region->shared ? first_of_block : first_of_launch);
+    const Access now = access_now(kind, site);
+    const unsigned granule = region->granule;
+    for (size_t at = offset; at < offset + bytes; at += granule) {
+      Cell& cell = region->cells[at / granule];
+      if (joins_reads(cell, now)) continue;
+      if (kind != Kind::write && kind != Kind::copy && !held && unwritten(*region, cell, at)) {
+        held = HeldRead{region, at, granule, site, thread_index()};
+      }
+      note(*region, cell, at, now);
+    }
+  }
+  if (!region->shared && kind != Kind::read) std::fill_n(&region->written[offset], bytes, uint8_t(1));
+}
+
+/// While it lives, accesses are the checker's and not the kernel's: both may use the same function of the standard
+/// library, and the linker keeps one, perhaps the one with hooks.
+struct InChecker {
+  const bool outer = in_user_code();
+  InChecker() { set_user_code(false); }
+  ~InChecker() { set_user_code(outer); }
+};
+
+/// Says that nobody has written what a thread read, now that no write by another thread can come before a barrier.
+void judge_held_read() {
+  if (!held) return;
+  const HeldRead read = *std::exchange(held, std::nullopt);
+  fail_in_thread(read.thread, unwritten_text(read));
+}
+
+void begin_interval() {
+  ++interval;
+  for (WarpOrder& warp : warps) warp.begin_interval();
+}
+
+}  // namespace
+
+// ------------------------------------------------------------------------------------------------ what the engine
+// tells
+
+void checked_allocation(uintptr_t begin, size_t bytes) {
+  auto old = freed.upper_bound(begin);
+  if (old != freed.begin() && std::prev(old)->first + std::prev(old)->second > begin) --old;
+  while (old != freed.end() && old->first < begin + bytes) old = freed.erase(old);
+  add_region(Region(begin, bytes, false, "an allocation of " + std::to_string(bytes) + " bytes of device memory"));
+}
+
+void checked_free(uintptr_t begin) {
+  if (const Region* region = region_at(begin, 0)) freed[begin] = region->bytes;
+  remove_region(begin);
+}
+
+void checked_host_write(uintptr_t begin, size_t bytes) {
+  if (Region* region = region_at(begin, 0)) {
+    const size_t offset = begin - region->begin;
+    std::fill_n(&region->written[offset], std::min(bytes, region->bytes - offset), uint8_t(1));
+  }
+}
+
+void checked_launch_begins(const std::string&) {
+  static const bool once = [] {
+    for (const SharedArray& array : shared_arrays()) {
+      const std::string name = array.name.substr(array.name.rfind(':') + 1);  // the message names the kernel anyway
+      add_region(Region(array.address, array.bytes, true, "the shared array " + name));
+    }
+    return true;
+  }();
+  static_cast<void>(once);
+  begin_interval();
+  first_of_launch = interval;
+  blocks.clear();
+}
+
+void checked_block_begins(unsigned char* dynamic_shared, size_t bytes) {
+  begin_interval();
+  first_of_block = interval;
+  blocks.push_back({interval, blockIdx});
+  held.reset();
+  const uintptr_t begin = uintptr_t(dynamic_shared);
+  if (begin == dynamic_now && bytes == dynamic_bytes) return;
+  if (dynamic_bytes) remove_region(dynamic_now);
+  if (bytes) add_region(Region(begin, bytes, true, "dynamic shared memory (" + std::to_string(bytes) + " bytes)"));
+  dynamic_now = begin;
+  dynamic_bytes = bytes;
+}
+
+void checked_block_ends() {
+  judge_held_read();
+  finish_counted_requests();
+}
+
+void checked_barrier() {
+  judge_held_read();
+  finish_counted_requests();
+  begin_interval();
+}
+
+void checked_warp_barrier(int any_thread_of_the_warp, unsigned mask) { warps[any_thread_of_the_warp / 32].meet(mask); }
+
+void checked_access(uintptr_t address, unsigned bytes, bool write, void* program_counter) {
+  const InChecker guard;
+  see(address, bytes, write ? Kind::write : Kind::read, site_of(program_counter));
+}
+
+void checked_atomic(uintptr_t address, unsigned bytes, void* program_counter) {
+  const InChecker guard;
+  see(address, bytes, Kind::atomic, site_of(program_counter));
+}
+
+void checked_copy_begins(uintptr_t destination, uintptr_t source, unsigned bytes, unsigned bytes_read,
+                         void* program_counter) {
+  const InChecker guard;
+  const uint32_t site = site_of(program_counter);
+  if (bytes_read) see(source, bytes_read, Kind::read, site);
+  see(destination, bytes, Kind::copy, site);
+}
+
+void checked_copy_ends(uintptr_t destination, unsigned bytes) {
+  const InChecker guard;
+  Region* region = counting() ? nullptr : region_at(destination, 0);
+  if (!region) return;
+  Access now = access_now(Kind::write, 0);
+  for (size_t at = destination - region->begin; at < destination - region->begin + bytes; at += region->granule) {
+    Access& copy = region->cells[at / region->granule].write;
+    now.site = copy.site;  // of the copy's begin
+    copy = now;
+  }
+}
+
+}  // namespace rungs::emulator

@@ -1,0 +1,4 @@
+/// The host compiler's mma.h.
+#pragma once
+
+#include "kernels/emulator/language/wmma.hpp"

@@ -1,0 +1,42 @@
+/// What the threads of a block do together: barriers, fences, dynamic shared memory.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+#include "kernels/emulator/language/vector_types.hpp"
+
+namespace rungs::emulator {
+
+/// Where in a kernel's source a thread calls an operation that others must join.
+struct Site {
+  const char* file;
+  int line;
+  /// As a default argument: the line of the call.
+  static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
+};
+
+/// Waits for all threads of the block. \returns how many of them voted yes.
+int barrier(const char* operation, bool vote, Site site);
+
+/// The block's dynamic shared memory. Fails when the launch gave none.
+void* dynamic_shared();
+
+}  // namespace rungs::emulator
+
+inline void __syncthreads(rungs::emulator::Site site = rungs::emulator::Site::here()) {
+  rungs::emulator::barrier("__syncthreads()", false, site);
+}
+inline int __syncthreads_count(int yes, rungs::emulator::Site site = rungs::emulator::Site::here()) {
+  return rungs::emulator::barrier("__syncthreads_count()", yes != 0, site);
+}
+inline int __syncthreads_or(int yes, rungs::emulator::Site site = rungs::emulator::Site::here()) {
+  return rungs::emulator::barrier("__syncthreads_or()", yes != 0, site) != 0;
+}
+inline int __syncthreads_and(int yes, rungs::emulator::Site site = rungs::emulator::Site::here()) {
+  return rungs::emulator::barrier("__syncthreads_and()", yes == 0, site) == 0;
+}
+
+inline void __threadfence_block() {}  // the threads of a block share one OS thread
+inline void __threadfence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+inline void __threadfence_system() { std::atomic_thread_fence(std::memory_order_seq_cst); }

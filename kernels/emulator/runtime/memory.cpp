@@ -1,0 +1,198 @@
+/// Device memory: the machine's own, with an account of what was allocated, so that a copy in the wrong direction or
+/// over the end is seen.
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "kernels/emulator/engine/engine.hpp"
+#include "kernels/emulator/runtime/stream.hpp"
+
+#ifdef RUNGS_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace rungs::emulator {
+namespace {
+
+constexpr size_t alignment = 256;  // what a GPU promises
+#ifdef RUNGS_CHECKED
+constexpr size_t gap_bytes = 4096;  // what runs over an end must not land in the next allocation
+#else
+constexpr size_t gap_bytes = 0;
+#endif
+
+struct Allocations {
+  std::mutex mutex;
+  std::map<uintptr_t, size_t> bytes;  // by address
+
+  /// Bytes from `address` to the end of its allocation; 0 outside of all.
+  size_t left_at(const void* address) {
+    const std::lock_guard lock(mutex);
+    auto it = bytes.upper_bound(uintptr_t(address));
+    if (it == bytes.begin()) return 0;
+    --it;
+    const size_t offset = uintptr_t(address) - it->first;
+    return offset < it->second ? it->second - offset : 0;
+  }
+};
+Allocations& allocations() {
+  static Allocations a;
+  return a;
+}
+
+size_t room_for(size_t bytes) { return (bytes + alignment - 1) / alignment * alignment + alignment + gap_bytes; }
+
+#ifdef RUNGS_CHECKED
+// Apart from the host's memory, so that a pointer to that is never taken for one just beside an allocation.
+void* get_memory(size_t bytes) {
+  void* pages = mmap(nullptr, gap_bytes + room_for(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return pages == MAP_FAILED ? nullptr : static_cast<char*>(pages) + gap_bytes;
+}
+void give_back_memory(void* memory, size_t bytes) {
+  munmap(static_cast<char*>(memory) - gap_bytes, gap_bytes + room_for(bytes));
+}
+#else
+void* get_memory(size_t bytes) { return std::aligned_alloc(alignment, room_for(bytes)); }
+void give_back_memory(void* memory, size_t) { std::free(memory); }
+#endif
+
+/// In bytes, from the system's account of its memory.
+void memory_of_machine(size_t* free, size_t* total) {
+  *free = *total = 0;
+  if (std::FILE* file = std::fopen("/proc/meminfo", "r")) {
+    char line[128];
+    size_t kilobytes = 0;
+    while (std::fgets(line, sizeof line, file)) {
+      if (std::sscanf(line, "MemTotal: %zu", &kilobytes) == 1) *total = kilobytes << 10;
+      if (std::sscanf(line, "MemAvailable: %zu", &kilobytes) == 1) *free = kilobytes << 10;
+    }
+    std::fclose(file);
+  }
+}
+
+/// What is wrong with one side of a copy; empty when nothing is.
+std::string wrong_side(const char* side, const void* address, size_t bytes, bool on_device) {
+  const size_t left = allocations().left_at(address);
+  if (!on_device)
+    return left ? fmt::format("the {}, {}, is device memory and should be the host's", side, address) : "";
+  if (left >= bytes) return "";
+  if (left) return fmt::format("{} bytes, but the {} has {} left on the device", bytes, side, left);
+  return fmt::format("the {}, {}, is no device memory", side, address);
+}
+
+cudaError_t check_copy(const char* call, const void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+  if (bytes == 0 || kind == cudaMemcpyDefault) return cudaSuccess;
+  const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  std::string wrong = wrong_side("destination", to, bytes, to_device);
+  if (wrong.empty()) wrong = wrong_side("source", from, bytes, from_device);
+  if (wrong.empty()) return cudaSuccess;
+  return report(cudaErrorInvalidValue, fmt::format("{}: {}", call, wrong));
+}
+
+void copy(void* to, const void* from, size_t bytes) {
+  if (bytes == 0) return;
+  std::memmove(to, from, bytes);
+#ifdef RUNGS_CHECKED
+  if (allocations().left_at(to)) checked_host_write(uintptr_t(to), bytes);
+#endif
+}
+
+void set(void* memory, int value, size_t bytes) {
+  if (bytes == 0) return;
+  std::memset(memory, value, bytes);
+#ifdef RUNGS_CHECKED
+  checked_host_write(uintptr_t(memory), bytes);
+#endif
+}
+
+}  // namespace
+
+size_t allocated_bytes() {
+  const std::lock_guard lock(allocations().mutex);
+  size_t sum = 0;
+  for (const auto& [address, bytes] : allocations().bytes) sum += bytes;
+  return sum;
+}
+
+}  // namespace rungs::emulator
+
+using namespace rungs::emulator;
+
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+  memory_of_machine(free, total);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void** memory, size_t bytes) {
+  if (illegal_in_capture("cudaMalloc")) return cudaErrorStreamCaptureUnsupported;
+  *memory = nullptr;
+  if (bytes == 0) return cudaSuccess;
+  size_t free = bytes, total = 0;
+  if (bytes > size_t(64) << 20) memory_of_machine(&free, &total);  // the system promises more than it has
+  if (bytes <= free) *memory = get_memory(bytes);
+  if (!*memory)
+    return report(cudaErrorMemoryAllocation, fmt::format("{} bytes of device memory wanted, {} free", bytes, free));
+  std::memset(*memory, 0xff, bytes);  // NaN: what nobody has written shows
+#ifdef RUNGS_ASAN
+  __asan_poison_memory_region(static_cast<char*>(*memory) + bytes, room_for(bytes) - bytes);
+#endif
+#ifdef RUNGS_CHECKED
+  checked_allocation(uintptr_t(*memory), bytes);
+#endif
+  const std::lock_guard lock(allocations().mutex);
+  allocations().bytes[uintptr_t(*memory)] = bytes;
+  return cudaSuccess;
+}
+
+cudaError_t cudaFree(void* memory) {
+  if (!memory) return cudaSuccess;
+  if (illegal_in_capture("cudaFree")) return cudaErrorStreamCaptureUnsupported;
+  size_t bytes = 0;
+  {
+    const std::lock_guard lock(allocations().mutex);
+    const auto it = allocations().bytes.find(uintptr_t(memory));
+    if (it == allocations().bytes.end())
+      return report(cudaErrorInvalidValue,
+                    fmt::format("cudaFree: {} is not the begin of device memory, or freed already", memory));
+    bytes = it->second;
+    allocations().bytes.erase(it);
+  }
+#ifdef RUNGS_ASAN
+  __asan_unpoison_memory_region(memory, room_for(bytes));
+#endif
+#ifdef RUNGS_CHECKED
+  checked_free(uintptr_t(memory));
+#endif
+  give_back_memory(memory, bytes);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMallocHost(void** memory, size_t bytes) {
+  *memory = std::malloc(bytes ? bytes : 1);
+  return *memory ? cudaSuccess : report(cudaErrorMemoryAllocation, fmt::format("{} bytes of host memory", bytes));
+}
+cudaError_t cudaFreeHost(void* memory) {
+  std::free(memory);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  if (const cudaError_t error = check_copy("cudaMemcpyAsync", to, from, bytes, kind)) return error;
+  return enqueue("cudaMemcpyAsync", stream, [=] { copy(to, from, bytes); });
+}
+cudaError_t cudaMemsetAsync(void* memory, int value, size_t bytes, cudaStream_t stream) {
+  if (const std::string wrong = bytes ? wrong_side("memory", memory, bytes, true) : ""; !wrong.empty())
+    return report(cudaErrorInvalidValue, "cudaMemset: " + wrong);
+  return enqueue("cudaMemsetAsync", stream, [=] { set(memory, value, bytes); });
+}
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+  if (const cudaError_t error = check_copy("cudaMemcpy", to, from, bytes, kind)) return error;
+  return enqueue("cudaMemcpy", nullptr, [=] { copy(to, from, bytes); });
+}
+cudaError_t cudaMemset(void* memory, int value, size_t bytes) { return cudaMemsetAsync(memory, value, bytes, nullptr); }

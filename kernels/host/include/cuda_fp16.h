@@ -1,4 +1,0 @@
-/// The host compiler's cuda_fp16.h.
-#pragma once
-
-#include "host/half.hpp"

@@ -1,4 +1,0 @@
-/// The host compiler's mma.h.
-#pragma once
-
-#include "host/wmma.hpp"

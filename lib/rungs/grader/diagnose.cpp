@@ -1,0 +1,143 @@
+#include "rungs/grader/diagnose.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rungs/grader/faults.hpp"
+
+namespace rungs {
+
+/// Like compare, but for two wrong answers: NaN equals NaN, and since a wrong model may magnify roundoff, values may
+/// differ by some tolerances and by a few of their own roundoffs. Different mistakes are thousands of tolerances apart.
+static bool same_values(const Tensor& a, const Tensor& b, const Reference* reference) {
+  constexpr double relative = 1e-5;
+  if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
+  const bool integers = a.dtype() == DType::i32 || a.dtype() == DType::i64;
+  const double allowed = integers ? 0 : 4 * std::max(reference ? reference->absolute : 0, 1e-6);
+  for (int64_t i = 0; i < a.count(); ++i) {
+    const double x = a.value(i), y = b.value(i);
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+    if (std::isinf(x) || std::isinf(y)) return false;
+    if (!(std::fabs(x - y) <= allowed + (integers ? 0 : relative * std::fabs(y)))) return false;
+  }
+  return true;
+}
+
+static std::vector<const Piece*> outputs(const Outcome& o) {
+  std::vector<const Piece*> list;
+  for (const Piece& p : o.recording.pieces)
+    if (p.is_output) list.push_back(&p);
+  return list;
+}
+
+/// Ended in the same way, with the same sentence, but for lines and threads.
+static bool ended_alike(const Outcome& a, const Outcome& b) {
+  if (a.how != b.how) return false;
+  return a.how == Outcome::done || a.says == b.says || alike_faults(a.says, b.says);
+}
+
+bool alike(const Outcome& a, const Outcome& b, const Case& c) {
+  if (!ended_alike(a, b)) return false;
+  if (a.how == Outcome::done && a.recording.linear_rows != b.recording.linear_rows && c.linear_rows) return false;
+  const auto x = outputs(a), y = outputs(b);
+  if (x.size() != y.size()) return false;
+  for (size_t i = 0; i < x.size(); ++i)
+    if (x[i]->name != y[i]->name || !same_values(x[i]->value, y[i]->value, c.find(x[i]->name))) return false;
+  return true;
+}
+
+std::vector<Runner> mistake_runners(const Lesson& lesson) {
+  std::vector<Runner> runners;
+  for (const KnownMistake& m : lesson.mistakes) runners.emplace_back(lesson.mistakes_runner, m.name);
+  return runners;
+}
+
+namespace {
+
+/// The first recorded tap that differs from the reference.
+struct WrongTap {
+  std::string name;
+  int64_t first_row;
+  const Tensor* value;
+};
+
+WrongTap first_wrong_tap(const Outcome& outcome, const Case& c) {
+  for (const Compared& p : compare_all(outcome.recording, c))
+    if (!p.comparison.pass) return {p.name, p.first_row, p.got};
+  return {"", 0, nullptr};
+}
+
+bool gives_tap(const Outcome& outcome, const Case& c, const WrongTap& wanted) {
+  for (const Compared& p : compare_all(outcome.recording, c))
+    if (p.name == wanted.name && p.first_row == wanted.first_row)
+      return same_values(*p.got, *wanted.value, p.reference);
+  return false;
+}
+
+/// "layers.1.scores" and "scores" are the same step of the computation.
+std::string base_name(const std::string& tap) { return tap.substr(tap.rfind('.') + 1); }
+
+/// Whether a run shows this step under a name that the reference has: a learner may have removed a tap, or the layer's
+/// name with it, from one function and not from another.
+bool shows_step(const Outcome& outcome, const Case& c, const std::string& step) {
+  const std::vector<Compared> all = compare_all(outcome.recording, c);
+  return std::any_of(all.begin(), all.end(), [&](const Compared& p) { return base_name(p.name) == step; });
+}
+
+}  // namespace
+
+/// A mistake that the learner's version does not make: it fails on a case that the learner passes.
+static bool fails_elsewhere(Runner& mistake, const std::vector<const Case*>& passing) {
+  return std::any_of(passing.begin(), passing.end(),
+                     [&](const Case* c) { return !judge(mistake.run(c->input), *c).pass; });
+}
+
+Diagnosis diagnose(const Lesson& lesson, Runner& mine, const std::vector<const Case*>& failing,
+                   const std::vector<const Case*>& passing) {
+  constexpr size_t most = 24;
+  std::vector<const Case*> cases(failing.begin(), failing.begin() + std::ptrdiff_t(std::min(most, failing.size())));
+  std::vector<CaseInput> inputs;
+  std::vector<Outcome> answers;
+  for (const Case* c : cases) {
+    inputs.push_back(c->input.copy());
+    inputs.back().noise = true;
+    answers.push_back(mine.run(inputs.back()));
+  }
+
+  std::vector<Runner> wrong = mistake_runners(lesson);
+  std::vector<std::vector<Outcome>> theirs(wrong.size());
+  Diagnosis d;
+  d.cases = cases.size();
+  for (size_t k = 0; k < wrong.size(); ++k) {
+    bool all = !cases.empty();
+    for (size_t i = 0; i < cases.size(); ++i) {
+      theirs[k].push_back(wrong[k].run(inputs[i]));
+      all = all && answers[i].how != Outcome::died && alike(answers[i], theirs[k][i], *cases[i]);
+    }
+    const KnownMistake* m = &lesson.mistakes[k];
+    const auto same_sentence = [m](const KnownMistake* other) { return other->says == m->says; };
+    if (all && !fails_elsewhere(wrong[k], passing) && std::none_of(d.named.begin(), d.named.end(), same_sentence))
+      d.named.push_back(m);
+  }
+  if (!d.named.empty()) return d;
+
+  std::string tap;
+  std::vector<bool> explains(wrong.size(), true);
+  bool seen = false;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const WrongTap first = first_wrong_tap(answers[i], *cases[i]);
+    if (!first.value || (cases[i]->find(first.name) && cases[i]->find(first.name)->is_output)) continue;
+    if (tap.empty()) tap = base_name(first.name);
+    if (base_name(first.name) != tap && !shows_step(answers[i], *cases[i], tap)) continue;
+    if (base_name(first.name) != tap) return d;
+    seen = true;
+    for (size_t k = 0; k < wrong.size(); ++k) explains[k] = explains[k] && gives_tap(theirs[k][i], *cases[i], first);
+  }
+  for (size_t k = 0; seen && k < wrong.size(); ++k)
+    if (explains[k]) d.named.push_back(&lesson.mistakes[k]);
+  if (d.named.size() > 1) d.named.clear();  // a tap alone cannot tell them apart: no guess
+  if (!d.named.empty()) d.tap = tap;
+  return d;
+}
+
+}  // namespace rungs

@@ -1,0 +1,32 @@
+/// Step three of a grade: which known mistake gives the same wrong answer.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rungs/grader/lesson.hpp"
+#include "rungs/grader/runner.hpp"
+
+namespace rungs {
+
+/// What the diagnosis found, if it found anything.
+struct Diagnosis {
+  std::vector<const KnownMistake*> named;  ///< more than one only where their outputs cannot be told apart
+  size_t cases = 0;                        ///< failing cases on which the outputs were compared
+  std::string tap;  ///< when not empty, the mistake explains this tap and not the outputs: a second mistake follows
+};
+
+/// Outputs of two runs are alike within the budgets of the case; NaN equals NaN, and they ended in the same way.
+bool alike(const Outcome& a, const Outcome& b, const Case& c);
+
+/// Runs every known mistake on the failing cases (at most 24), with finite noise in fresh memory on both sides, and
+/// names those that give the learner's output on all of them and fail on none that the learner passes. Where none does,
+/// those that give the first wrong tap on all of them.
+Diagnosis diagnose(const Lesson& lesson, Runner& mine, const std::vector<const Case*>& failing,
+                   const std::vector<const Case*>& passing);
+
+/// A runner for each known mistake, started when first used.
+std::vector<Runner> mistake_runners(const Lesson& lesson);
+
+}  // namespace rungs

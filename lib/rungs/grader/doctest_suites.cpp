@@ -1,0 +1,35 @@
+#include "rungs/grader/doctest_suites.hpp"
+
+#include "rungs/grader/grade.hpp"
+
+namespace rungs {
+
+static const Lesson& lesson_named(std::string_view name) {
+  static const std::vector<Lesson> lessons = find_lessons(RUNGS_SOURCE_DIR, RUNGS_BINARY_DIR);
+  for (const Lesson& l : lessons)
+    if (l.name == name) return l;
+  throw Error("no lesson is called " + std::string(name));
+}
+
+static void check(const Case& c, Runner& solution) {
+  const Verdict v = judge(solution.run(c.input), c);
+  INFO(c.input.name, ": ", v.summary, "\n", describe(v, c));
+  CHECK(v.pass);
+  MESSAGE(c.input.name, ": ", v.share, " of the budget used");
+}
+
+void check_case(const char* lesson, const char* name) {
+  const Lesson& l = lesson_named(lesson);
+  Runner solution(l.solution_runner, "solution");
+  for (const Case& c : cases_of(l, Suite::evaluate))
+    if (c.input.name == name) return check(c, solution);
+  throw FileError((l.references / name).string() + ": wanted this case, found none");
+}
+
+void check_kv_evaluate(const char* lesson) {
+  const Lesson& l = lesson_named(lesson);
+  Runner solution(l.solution_runner, "solution");
+  for (const Case& c : cases_of(l, Suite::kv_evaluate)) check(c, solution);
+}
+
+}  // namespace rungs

@@ -1,0 +1,26 @@
+#include "rungs/grader/faults.hpp"
+
+#include <regex>
+
+namespace rungs {
+
+bool is_kernel_fault(const std::string& says) {
+  const size_t block =
+      says.find(", block (");  // "kernel NAME, block (0,0,0) of (1,1,1), thread (3,0,0) of (32,1,1): ..."
+  return block != says.npos && says.find(", thread (", block) != says.npos;
+}
+
+static std::string without_places(const std::string& says) {
+  static const std::regex file(R"([\w./-]+\.(cu|cuh|cpp|hpp):)"), space(R"(\w+::)"), number(R"(0x[0-9a-f]+|\d+)");
+  std::string text = std::regex_replace(says, file, "");
+  text = std::regex_replace(text, space, "");
+  return std::regex_replace(text, number, "0");
+}
+
+static bool names_a_line(const std::string& says) { return says.find(".cu:") != says.npos; }
+
+bool alike_faults(const std::string& a, const std::string& b) {
+  return names_a_line(a) && names_a_line(b) && without_places(a) == without_places(b);
+}
+
+}  // namespace rungs

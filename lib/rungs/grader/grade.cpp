@@ -1,0 +1,136 @@
+#include "rungs/grader/grade.hpp"
+
+#include <fmt/color.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "rungs/base/text.hpp"
+
+namespace rungs {
+
+std::string pass_rate(size_t passed, size_t total) {
+  return fmt::format("Pass rate: {:.2f}% ({}/{})", total ? 100.0 * double(passed) / double(total) : 0.0, passed, total);
+}
+
+namespace {
+
+/// The failing case to tell about: of the first function that fails, the smallest that has more than one row.
+size_t case_to_tell(const Grade& g) {
+  size_t first = 0;
+  while (g.verdicts[first].pass) ++first;
+  if (g.verdicts[first].outcome.how == Outcome::not_written) return first;
+  const auto size_of = [&](size_t i) {
+    int64_t count = 0, rows = 0;
+    for (const Reference& r : g.cases[i].references)
+      if (r.is_output) count += r.value.count(), rows = std::max(rows, r.value.rows());
+    return std::pair(rows <= 1, count);
+  };
+  size_t best = first;
+  for (size_t i = first; i < g.cases.size(); ++i)
+    if (!g.verdicts[i].pass && g.cases[i].input.run == g.cases[first].input.run && size_of(i) < size_of(best)) best = i;
+  return best;
+}
+
+std::string sentence(const std::string& text) { return text.ends_with('.') || text.ends_with('?') ? text : text + "."; }
+
+std::string tell_diagnosis(const Diagnosis& d, const Lesson& lesson) {
+  if (d.named.empty())
+    return fmt::format("\n  None of the {} known mistakes gives this output.\n", lesson.mistakes.size());
+  const std::string where =
+      d.cases == 1 ? "on the failing case" : fmt::format("on all failing cases tried ({})", d.cases);
+  std::string text = d.tap.empty() ? fmt::format("\n  Known mistake: {}, your output is what you get when\n", where)
+                                   : fmt::format("\n  Known mistake: {}, your {} is what you get when\n", where, d.tap);
+  for (size_t i = 0; i < d.named.size(); ++i)
+    text += (i ? "  or when\n" : "") + wrapped(sentence(d.named[i]->says), 72, "      ") + "\n";
+  if (!d.tap.empty()) text += fmt::format("  The output differs even so: something after {} is wrong too.\n", d.tap);
+  if (!d.named[0]->read.empty()) text += fmt::format("  Read: walkthrough, \"{}\"\n", d.named[0]->read);
+  return text;
+}
+
+/// The story of one failing case; fills in the diagnosis.
+std::string tell(Grade& g, const Lesson& lesson, Runner& mine, Runner& fresh) {
+  const size_t at = case_to_tell(g);
+  const Verdict& v = g.verdicts[at];
+  const Case& c = g.cases[at];
+  std::string text = fmt::format("{}{}\n", c.input.name, c.says.empty() ? "" : ": " + c.says);
+  if (v.outcome.how == Outcome::not_written) {
+    return text + "  The next thing to write is\n" + wrapped(sentence(v.outcome.says), 72, "      ") + "\n" +
+           describe(v, c);
+  }
+  text += wrapped(sentence(v.summary), 76, "  ") + "\n" + describe(v, c);
+
+  const auto died = [&](const Verdict& verdict) { return verdict.outcome.how == Outcome::died; };
+  if (std::none_of(g.verdicts.begin(), g.verdicts.end(), died)) {  // a crash, or an endless loop, is no known mistake
+    std::vector<const Case*> failing{&c}, passing;
+    for (size_t i = 0; i < g.cases.size(); ++i) {
+      if (g.verdicts[i].pass)
+        passing.push_back(&g.cases[i]);
+      else if (i != at && g.verdicts[i].outcome.how != Outcome::not_written)
+        failing.push_back(&g.cases[i]);
+    }
+    g.diagnosis = diagnose(lesson, mine, failing, passing);
+    text += tell_diagnosis(g.diagnosis, lesson);
+  }
+  if (judge(fresh.run(c.input), c).pass)
+    text +=
+        "  Alone, this case passes: something is kept from one case to the next, in a static or a global variable.\n";
+  return text;
+}
+
+}  // namespace
+
+Candidate mine(const Lesson& lesson) {
+  return {lesson.mine_runner, "mine", lesson.mine.parent_path().filename() / lesson.mine.filename()};
+}
+
+Candidate solution(const Lesson& lesson) { return {lesson.solution_runner, "solution", "the solution"}; }
+
+Grade grade(const Lesson& lesson, Suite suite, const Candidate& candidate) {
+  Grade g;
+  g.lesson = lesson.name, g.suite = name_of(suite), g.graded = candidate.called;
+  g.cases = cases_of(lesson, suite);
+  Runner under_grade(candidate.program, candidate.implementation);
+  for (const Case& c : g.cases) {
+    g.verdicts.push_back(judge(under_grade.run(c.input), c));
+    g.passed += g.verdicts.back().pass;
+  }
+  g.printed = under_grade.printed();
+  Runner fresh(candidate.program, candidate.implementation);
+  if (!g.all_passed() && !g.cases.empty()) g.story = tell(g, lesson, under_grade, fresh);
+  return g;
+}
+
+/// One line for each function of the lesson: how many of its cases are right.
+static std::string by_function(const Grade& g, bool colour) {
+  std::string text;
+  for (size_t i = 0; i < g.cases.size();) {
+    const std::string& run = g.cases[i].input.run;
+    size_t passed = 0, total = 0;
+    double share = 0;
+    for (; i < g.cases.size() && g.cases[i].input.run == run; ++i, ++total)
+      if (g.verdicts[i].pass) ++passed, share = std::max(share, g.verdicts[i].share);
+    const auto style = fmt::fg(passed == total ? fmt::terminal_color::green : fmt::terminal_color::red);
+    const std::string count = fmt::format("{:>3} of {} right", passed, total);
+    text += fmt::format("  {:<18}{}", run, colour ? fmt::format(style, "{}", count) : count);
+    if (passed && share > 0) text += fmt::format(", at most {:.0f}% of the tolerance used", std::ceil(100 * share));
+    text += "\n";
+  }
+  return text;
+}
+
+std::string screen(const Grade& g, bool colour) {
+  const auto bold = [&](const std::string& t) { return colour ? fmt::format(fmt::emphasis::bold, "{}", t) : t; };
+  std::string text = fmt::format("{}{:>{}}\n\n", bold(g.lesson + "  " + g.suite), g.graded,
+                                 78 - std::min<size_t>(70, g.lesson.size() + 2 + g.suite.size()));
+  text += by_function(g, colour);
+  if (!g.story.empty()) text += "\n" + g.story;
+  if (!g.printed.empty()) text += "\nIt printed:\n" + wrapped(g.printed, 76, "  | ") + "\n";
+  const std::string rate = pass_rate(g.passed, g.cases.size());
+  const auto style =
+      fmt::emphasis::bold | fmt::fg(g.all_passed() ? fmt::terminal_color::green : fmt::terminal_color::red);
+  return text + "\n" + (colour ? fmt::format(style, "{}", rate) : rate) + "\n";
+}
+
+}  // namespace rungs

@@ -1,0 +1,49 @@
+/// One suite of one lesson, graded: the verdict of every case, and the story of the first that failed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rungs/grader/diagnose.hpp"
+#include "rungs/grader/judge.hpp"
+#include "rungs/grader/suites.hpp"
+
+namespace rungs {
+
+/// What came of one suite of one lesson.
+struct Grade {
+  std::string lesson, suite;
+  std::string graded;  ///< "work/06_causal_mask.cpp" or "the solution"
+  std::vector<Case> cases;
+  std::vector<Verdict> verdicts;  ///< one for each case
+  size_t passed = 0;
+  Diagnosis diagnosis;  ///< of the failing cases
+  std::string story;  ///< of one failing case: what is wrong, where it begins, which mistake it is; "" when all passed
+  std::string printed;  ///< what the code under grade printed, its end
+
+  bool all_passed() const { return passed == cases.size() && !cases.empty(); }
+};
+
+/// Whose code is graded.
+struct Candidate {
+  std::filesystem::path program;  ///< of runner processes
+  std::string implementation;     ///< the one of those in it
+  std::string called;             ///< "work/06_causal_mask.cpp"
+};
+
+/// The learner's file, which must exist and be built.
+Candidate mine(const Lesson& lesson);
+/// The reference solution.
+Candidate solution(const Lesson& lesson);
+
+/// Runs every case of a suite; diagnoses when something failed. `lesson` must outlive the grade, which points to its
+/// known mistakes.
+Grade grade(const Lesson& lesson, Suite suite, const Candidate& candidate);
+
+/// "Pass rate: 100.00% (10/10)"
+std::string pass_rate(size_t passed, size_t total);
+
+/// The verdict on one screen, as `rungs check` shows it.
+std::string screen(const Grade& grade, bool colour);
+
+}  // namespace rungs

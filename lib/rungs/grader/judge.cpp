@@ -1,0 +1,225 @@
+#include "rungs/grader/judge.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "rungs/base/text.hpp"
+#include "rungs/base/units.hpp"
+
+namespace rungs {
+
+/// One element as people read it: counts in full, ids as they are.
+static std::string element(const Tensor& t, int64_t i) {
+  if (t.dtype() == DType::i64) return with_commas(t.data<int64_t>()[i]);
+  if (t.dtype() == DType::i32) return fmt::format("{}", t.data<int32_t>()[i]);
+  return number(t.value(i));
+}
+
+/// "yours 7, reference 8", of the worst element.
+static std::string both(const Compared& p, const Tensor& want) {
+  const int64_t worst = p.comparison.worst;
+  std::string text = fmt::format("yours {}, reference {}", element(*p.got, worst), element(want, worst));
+  if (std::isfinite(p.comparison.share)) text += fmt::format(" ({:.3g} times the tolerance)", p.comparison.share);
+  return text;
+}
+
+/// The dimension along which the calls of a case follow each other: the tokens of a call.
+static int row_dim(const std::vector<std::string>& dims) { return dims.size() == 3 && dims[1] == "query" ? 1 : 0; }
+
+static int64_t rows_of(const Tensor& t, const std::vector<std::string>& dims) {
+  const int d = row_dim(dims);
+  return t.shape().rank() > d ? t.dim(d) : 0;
+}
+
+/// Queries [first, first + rows) and keys [0, cols) of (query, key), of every head where there are heads.
+static Tensor cropped(const Tensor& whole, int64_t first, int64_t rows, int64_t cols) {
+  const bool heads = whole.shape().rank() == 3;
+  const int64_t H = heads ? whole.dim(0) : 1, T = whole.dim(heads ? 1 : 0);
+  Tensor part = Tensor::uninitialised(heads ? Shape{H, rows, cols} : Shape{rows, cols}, whole.dtype());
+  const Tensor lines = whole.reshaped({H * T, whole.cols()});
+  const size_t line = size_t(cols) * bytes_of(whole.dtype());
+  for (int64_t h = 0; h < H; ++h)
+    for (int64_t r = 0; r < rows; ++r)
+      std::copy_n(static_cast<const char*>(lines.view_rows(h * T + first + r, 1).raw()), line,
+                  static_cast<char*>(part.raw()) + size_t(h * rows + r) * line);
+  return part;
+}
+
+static Tensor window_of(const Tensor& whole, const std::vector<std::string>& dims, const Tensor& got, int64_t first) {
+  const bool same_rank = got.shape().rank() == whole.shape().rank();
+  const int64_t got_rows = rows_of(got, dims), rows = rows_of(whole, dims);
+  if (!same_rank || whole.shape().rank() == 0 || got_rows + first > rows) return whole.view();
+  if (whole.shape().rank() == int(dims.size()) && dims.size() >= 2 && dims.back() == "key") {
+    const int64_t later = rows - first - got_rows;  // tokens after this call, whose keys it cannot know
+    return cropped(whole, first, got_rows, std::max<int64_t>(0, whole.cols() - later));
+  }
+  return whole.view_rows(first, got_rows);
+}
+
+Tensor window(const Reference& reference, const Tensor& got, int64_t first_row) {
+  return window_of(reference.value, reference.dims, got, first_row);
+}
+
+std::vector<Compared> compare_all(const Recording& recording, const Case& c) {
+  std::vector<Compared> all;
+  std::map<std::string, int64_t> next_row;
+  for (const Piece& piece : recording.pieces) {
+    const Reference* reference = c.find(piece.name);
+    if (!reference || reference->is_output != piece.is_output) continue;
+    int64_t& first = next_row[piece.name];
+    Budget budget = reference->budget();
+    const Tensor each = budget.each ? window_of(*budget.each, reference->dims, piece.value, first) : Tensor();
+    if (budget.each) budget.each = &each;
+    all.push_back({piece.name, reference, compare(piece.value, window(*reference, piece.value, first), budget), first,
+                   &piece.value});
+    first += rows_of(piece.value, reference->dims);
+  }
+  return all;
+}
+
+static std::string plural(int64_t n, const char* word) { return fmt::format("{} {}{}", n, word, n == 1 ? "" : "s"); }
+
+static std::string what_is_wrong(const Compared& p) {
+  const Comparison& r = p.comparison;
+  if (!r.shape_problem.empty()) return fmt::format("{}: {}", p.name, r.shape_problem);
+  if (p.got->shape().rank() == 0) return fmt::format("{} is wrong: {}", p.name, both(p, p.reference->value));
+  std::string text =
+      fmt::format("{} of {} of {} {} wrong", r.wrong, plural(r.count, "value"), p.name, r.wrong == 1 ? "is" : "are");
+  if (r.unwritten)
+    text += fmt::format(", {} never written", r.unwritten);
+  else if (r.nans)
+    text += fmt::format(", {} not a number", r.nans);
+  else if (r.infinite)
+    text += fmt::format(", {} infinite", r.infinite);
+  return text;
+}
+
+static Verdict judge_ending(const Outcome& outcome, const Case& c) {
+  Verdict v;
+  const bool should_throw = !c.error.empty();
+  switch (outcome.how) {
+    case Outcome::done:
+      v.pass = !should_throw;
+      if (should_throw) v.summary = "It returned as if all were well; it must throw: " + c.error;
+      break;
+    case Outcome::threw:
+      v.pass = should_throw;
+      if (!should_throw) v.summary = "It threw: " + outcome.says;
+      break;
+    case Outcome::not_written:
+      v.summary = "not written yet: " + outcome.says;
+      break;
+    case Outcome::died:
+      v.summary = outcome.says;
+      break;
+  }
+  return v;
+}
+
+Verdict judge(Outcome outcome, const Case& c) {
+  Verdict v = judge_ending(outcome, c);
+  const auto fail = [&](const std::string& why) {
+    if (v.pass) v.pass = false, v.summary = why;
+  };
+  std::map<std::string, int64_t> rows;
+  for (const Compared& p : compare_all(outcome.recording, c)) {
+    if (!p.reference->is_output) continue;
+    if (!p.comparison.pass) fail(what_is_wrong(p));
+    v.share = std::max(v.share, p.comparison.share);
+    rows[p.name] += p.got->shape().rank() ? p.got->dim(0) : 1;
+  }
+  for (const Reference& r : c.references) {
+    if (!r.is_output || !c.error.empty()) continue;
+    const int64_t wanted = r.value.shape().rank() ? r.value.dim(0) : 1;
+    if (rows[r.name] != wanted)
+      fail(fmt::format("{} of {} of {} came back", rows[r.name], plural(wanted, "row"), r.name));
+  }
+  v.too_much_work = v.pass && c.linear_rows && outcome.recording.linear_rows != *c.linear_rows;
+  if (v.too_much_work)
+    fail(fmt::format("The answer is right, but {} rows went through ops.linear, and {} are enough",
+                     outcome.recording.linear_rows, *c.linear_rows));
+  v.outcome = std::move(outcome);
+  return v;
+}
+
+/// Yours and the reference side by side, when both are at most 4 by 4; of three dimensions the matrix of the worst
+/// element.
+static std::string side_by_side(const Tensor& got, const Tensor& want, int64_t worst) {
+  if (got.shape() != want.shape() || got.count() == 0) return "";
+  if (got.shape().rank() == 3) {
+    const int64_t matrix = got.dim(1) * got.dim(2);
+    return side_by_side(got[worst / matrix], want[worst / matrix], worst % matrix);
+  }
+  if (got.shape().rank() > 2 || got.rows() > 4 || got.cols() > 4) return "";
+  size_t width = 9;
+  for (int64_t i = 0; i < got.count(); ++i)
+    for (const Tensor* t : {&got, &want}) width = std::max(width, element(*t, i).size() + 2);
+  std::string text = fmt::format("\n      {:<{}}   {}\n", "yours", width * size_t(got.cols()), "reference");
+  for (int64_t r = 0; r < got.rows(); ++r) {
+    std::string left, right;
+    for (int64_t i = r * got.cols(); i < (r + 1) * got.cols(); ++i) {
+      left += fmt::format("{:>{}}", element(got, i), width);
+      right += fmt::format("{:>{}}", element(want, i), width);
+    }
+    text += fmt::format("    {}   {}\n", left, right);
+  }
+  return text;
+}
+
+/// "q, k and v are right.", of the call that the first wrong tensor belongs to.
+static std::string what_is_right(const std::vector<std::string>& names, const std::string& where) {
+  if (names.empty()) return "";
+  const std::string list = names.size() <= 6
+                               ? join(names)
+                               : fmt::format("{} and everything after it, up to {},", names.front(), names.back());
+  return fmt::format("  {}{} {} right.\n", where, list, names.size() > 1 ? "are" : "is");
+}
+
+/// The indices of the worst element, which was found in the piece of one call, in the whole reference.
+static std::string place_of_worst(const Compared& p, const Shape& piece) {
+  const std::vector<std::string>& dims = p.reference->dims;
+  if (p.comparison.count == 0 || piece.rank() == 0) return place_of(p.comparison.worst, piece, dims);
+  const int d = row_dim(dims);
+  std::vector<int64_t> whole;
+  int64_t inner = 1;  // elements in one row of the piece
+  for (int i = 0; i < piece.rank(); ++i) {
+    whole.push_back(piece[i] + (i == d ? p.first_row : 0));
+    if (i > d) inner *= piece[i];
+  }
+  const int64_t block = inner * piece[d], at = p.comparison.worst;
+  return place_of(at + (at / block + 1) * p.first_row * inner, Shape(whole), dims);
+}
+
+std::string describe(const Verdict& verdict, const Case& c) {
+  if (verdict.too_much_work) return "";
+  std::vector<std::string> right;
+  std::string where;
+  int64_t call = 0;  // the calls of a case follow each other in rows
+  for (const Compared& p : compare_all(verdict.outcome.recording, c)) {
+    if (p.first_row != call) {
+      call = p.first_row, right.clear();
+      where = fmt::format("In the call that begins at row {}, ", call);
+    }
+    if (p.comparison.pass) {
+      right.push_back(p.name);
+      continue;
+    }
+    std::string text = what_is_right(right, where);
+    if (!p.comparison.shape_problem.empty())
+      return text + fmt::format("  {} is the first tensor that differs: {}.\n", p.name, p.comparison.shape_problem);
+    const Tensor want = window(*p.reference, *p.got, p.first_row);
+    if (want.shape().rank() == 0)  // the sentence above has said it of an output
+      return text + (p.reference->is_output
+                         ? ""
+                         : fmt::format("  {} is the first number that differs: {}.\n", p.name, both(p, want)));
+    text += fmt::format("  {} is the first tensor that differs: {} of {}.\n", p.name, p.comparison.wrong,
+                        plural(p.comparison.count, "value"));
+    text += fmt::format("  The worst is {}: {}.\n", place_of_worst(p, want.shape()), both(p, want));
+    return text + side_by_side(*p.got, want, p.comparison.worst);
+  }
+  return what_is_right(right, where);
+}
+
+}  // namespace rungs

@@ -1,0 +1,76 @@
+#include "rungs/grader/lesson.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "rungs/base/error.hpp"
+#include "rungs/base/file.hpp"
+
+namespace rungs {
+
+namespace fs = std::filesystem;
+
+/// "/// Lesson 6: no token sees the future." gives "no token sees the future".
+static std::string title_of(const fs::path& header) {
+  const std::string text = read_text(header), line = text.substr(0, text.find('\n'));
+  const size_t colon = line.find(": ");
+  if (!line.starts_with("/// Lesson ") || colon == line.npos || !line.ends_with('.'))
+    throw FileError(
+        fmt::format("{}: line 1: wanted \"/// Lesson N: what it adds.\", found \"{}\"", header.string(), line));
+  return line.substr(colon + 2, line.size() - colon - 3);
+}
+
+/// None before the lesson was first built.
+static std::vector<KnownMistake> mistakes_of(const fs::path& file) {
+  std::vector<KnownMistake> mistakes;
+  if (!fs::exists(file)) return mistakes;
+  for (const auto& m : nlohmann::json::parse(read_text(file)))
+    mistakes.push_back({m.at("name"), m.at("says"), m.at("read"), m.at("shows")});
+  return mistakes;
+}
+
+bool Lesson::has_cache() const {
+  for (const auto& entry : fs::directory_iterator(references))
+    if (entry.path().filename().string().find("_prompt_") != std::string::npos) return true;
+  return false;
+}
+
+static const char* elsewhere() {
+  const char* folder = std::getenv("RUNGS_WORK");
+  return folder && *folder ? folder : nullptr;
+}
+
+fs::path work_directory(const fs::path& source) { return elsewhere() ? fs::absolute(elsewhere()) : source / "work"; }
+
+std::vector<Lesson> find_lessons(const fs::path& source, const fs::path& build) {
+  const fs::path weights = std::getenv("RUNGS_WEIGHTS") ? weights_directory() : source / "weights";
+  std::vector<Lesson> lessons;
+  std::istringstream list(read_text(build / "lessons.txt"));  // a line each: the lesson, then those it builds on
+  for (std::string line; std::getline(list, line);) {
+    std::istringstream words(line);
+    Lesson l;
+    words >> l.name;
+    for (std::string word; words >> word;) l.builds_on.push_back(word);
+    const fs::path generated = build / "lessons" / l.name, programs = build / "bin";
+    l.source = source / "lessons" / l.name;
+    l.title = title_of(l.source / "lesson.hpp");
+    l.ending = fs::exists(l.source / "main.cu") ? ".cu" : ".cpp";
+    l.solution = l.source / ("solution" + l.ending);
+    l.mine = work_directory(source) / (l.name + l.ending);
+    l.mine_target = l.name + (elsewhere() ? "_elsewhere" : "_mine");
+    l.starter = generated / ("starter" + l.ending);
+    l.references = weights / "references" / l.name;
+    l.solution_runner = programs / (l.name + "_solution");
+    l.mine_runner = programs / l.mine_target;
+    l.mistakes_runner = programs / (l.name + "_mistakes");
+    l.program = programs / l.name;
+    l.mistakes = mistakes_of(generated / "mistakes.json");
+    lessons.push_back(std::move(l));
+  }
+  return lessons;
+}
+
+}  // namespace rungs

@@ -1,0 +1,196 @@
+#include "rungs/grader/runner.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace rungs {
+
+Runner::Runner(std::filesystem::path program, std::string implementation, RunnerLimits limits)
+    : program_(std::move(program)), implementation_(std::move(implementation)), limits_(limits) {
+  signal(SIGPIPE, SIG_IGN);  // a runner that died is noticed when it is read from
+  printed_ = memfd_create("printed", MFD_CLOEXEC);
+}
+
+Runner::Runner(Runner&& o) noexcept
+    : program_(std::move(o.program_)),
+      implementation_(std::move(o.implementation_)),
+      limits_(o.limits_),
+      pid_(std::exchange(o.pid_, -1)),
+      to_(std::exchange(o.to_, -1)),
+      from_(std::exchange(o.from_, -1)),
+      pidfd_(std::exchange(o.pidfd_, -1)),
+      printed_(std::exchange(o.printed_, -1)) {}
+
+Runner::~Runner() {
+  stop(false);
+  if (printed_ >= 0) close(printed_);
+}
+
+static void limit(int resource, uint64_t most) {
+  const rlimit r{most, most};
+  setrlimit(__rlimit_resource_t(resource), &r);
+}
+
+void Runner::start() {
+  if (!std::filesystem::exists(program_)) throw Error(program_.string() + " is not built");
+  int in[2], out[2];
+  if (pipe2(in, O_CLOEXEC) != 0) throw Error("no pipe to a runner process");
+  if (pipe2(out, O_CLOEXEC) != 0) close(in[0]), close(in[1]), throw Error("no pipe from a runner process");
+
+  std::vector<std::string> environment{"RUNGS_IMPLEMENTATION=" + implementation_,
+                                       "OMP_NUM_THREADS=1"};       // cases are small, and sums keep their order
+  for (char** e = environ; *e; ++e) environment.emplace_back(*e);  // of two values the first counts
+  std::vector<char*> pointers;
+  for (std::string& e : environment) pointers.push_back(e.data());
+  pointers.push_back(nullptr);
+  const std::string program = program_.string();
+
+  pid_ = fork();
+  if (pid_ == 0) {  // only async-signal-safe calls from here to execve
+    constexpr int from = 3, to = 4;
+    const int keep_in = fcntl(in[0], F_DUPFD, 10), keep_out = fcntl(out[1], F_DUPFD, 10),
+              keep_printed = fcntl(printed_, F_DUPFD, 10);
+    dup2(keep_in, from), dup2(keep_out, to), dup2(keep_printed, 1), dup2(keep_printed, 2);
+    close(keep_in), close(keep_out), close(keep_printed), close(0);
+    setpgid(0, 0);                     // so that its children end with it
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // and it ends with the grader
+    signal(SIGXFSZ, SIG_IGN);          // printing too much is cut off, not fatal
+#if !defined(__SANITIZE_ADDRESS__)
+    limit(RLIMIT_AS, limits_.memory_bytes);
+#endif
+    limit(RLIMIT_FSIZE, limits_.file_bytes);
+    limit(RLIMIT_CORE, 0);
+    char serve[] = "--serve", three[] = "3", four[] = "4";
+    char* arguments[] = {const_cast<char*>(program.c_str()), serve, three, four, nullptr};
+    execve(program.c_str(), arguments, pointers.data());
+    _exit(127);
+  }
+  close(in[0]), close(out[1]);
+  to_ = in[1], from_ = out[0];
+  if (pid_ < 0) stop(true), throw Error("no runner process could be started");
+  setpgid(pid_, pid_);              // here too: whoever comes first
+  fcntl(to_, F_SETFL, O_NONBLOCK);  // one that does not read must not keep the grader
+  pidfd_ = int(syscall(SYS_pidfd_open, pid_, 0));
+}
+
+/// Ends the process and what it left behind. Gives its status.
+int Runner::stop(bool at_once) {
+  for (int* fd : {&to_, &from_, &pidfd_})
+    if (*fd >= 0) close(std::exchange(*fd, -1));
+  int status = 0;
+  if (pid_ <= 0) return status;
+  siginfo_t end{};
+  for (int waited_ms = 0; !at_once && waited_ms < 200; ++waited_ms) {  // its pipes are closed; it has time to see that
+    if (waitid(P_PID, id_t(pid_), &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid == pid_) break;
+    usleep(1000);
+  }
+  kill(-pid_, SIGKILL);  // the whole group, while the number is still taken
+  waitpid(std::exchange(pid_, -1), &status, 0);
+  return status;
+}
+
+static Message input_message(const std::string& name, const Tensor& tensor) {
+  Message m;
+  m.kind = Message::input, m.name = name, m.tensor = tensor.view();
+  return m;
+}
+
+Outcome Runner::run(const CaseInput& in) {
+  if (pid_ < 0) start();
+  const Deadline until = std::chrono::steady_clock::now() + std::chrono::milliseconds(limits_.milliseconds);
+  for (const auto& [name, tensor] : in.in) send(to_, input_message(name, tensor), until);
+  Message go;
+  go.kind = Message::go, go.name = in.name, go.text = in.run + "\n" + in.model, go.number = in.noise;
+  send(to_, go, until);  // whether it still reads is seen by what it answers
+  return listen(until);
+}
+
+static constexpr int milliseconds_once_late = 1000;
+
+/// Takes in what the process sends for one case, until it says how the case ended.
+Outcome Runner::listen(Deadline until) {
+  Outcome outcome;
+  const auto end_process = [&](const std::string& why) {
+    outcome.how = Outcome::died, outcome.says = why;
+    stop(true);
+  };
+  Message m;
+  Received received;
+  uint64_t bytes = 0;
+  while ((received = receive(from_, m, until, pidfd_)) == Received::message) {
+    switch (m.kind) {
+      case Message::tap:
+      case Message::output:
+        bytes += m.tensor.bytes() + sizeof(Piece);
+        if (bytes > limits_.sent_bytes) {
+          end_process(
+              fmt::format("It sent more than {} MB of taps and outputs and was stopped: a tap in an endless loop?",
+                          limits_.sent_bytes >> 20));
+          return outcome;
+        }
+        outcome.recording.pieces.push_back({m.name, std::move(m.tensor), m.kind == Message::output});
+        continue;
+      case Message::done:
+        outcome.how = Outcome::done, outcome.recording.linear_rows = m.number;
+        return outcome;
+      case Message::not_written:
+        outcome.how = Outcome::not_written, outcome.says = m.text;
+        return outcome;
+      case Message::threw:
+        outcome.how = Outcome::threw, outcome.says = m.text;
+        return outcome;
+      default:
+        received = Received::broken;
+    }
+    break;
+  }
+  if (received == Received::too_late) {
+    end_process(fmt::format("It was still running after {:g} s and was stopped: an endless loop?",
+                            limits_.milliseconds / 1000.0));
+    limits_.milliseconds = std::min(limits_.milliseconds, milliseconds_once_late);
+  } else if (received == Received::broken) {
+    end_process("It wrote something else into the grader's pipe.");
+  } else {
+    outcome.how = Outcome::died, outcome.says = why_it_ended();
+  }
+  return outcome;
+}
+
+std::string Runner::why_it_ended() {
+  const int status = stop(false);
+  if (!WIFSIGNALED(status)) {
+    if (WEXITSTATUS(status) == lost_the_grader) return "It closed the pipe to the grader in the middle of a case.";
+    if (WEXITSTATUS(status) == 127) return "Its program could not be started.";
+    return fmt::format("It ended the process, with exit({}), in the middle of a case.", WEXITSTATUS(status));
+  }
+  const int signal = WTERMSIG(status);
+  const char* hint = "";
+  if (signal == SIGSEGV || signal == SIGBUS) hint = ": memory that is not its own, or calls without end";
+  if (signal == SIGFPE) hint = ": an integer divided by zero";
+  if (signal == SIGABRT) hint = ": memory written outside its bounds, or an exception where none may pass";
+  return fmt::format("It crashed: {} (signal {}){}.", strsignal(signal), signal, hint);
+}
+
+std::string Runner::printed(size_t most) const {
+  const off_t size = lseek(printed_, 0, SEEK_END);
+  if (size <= 0) return "";
+  const size_t n = std::min(most, size_t(size));
+  std::string text(n, '\0');
+  const ssize_t got = pread(printed_, text.data(), n, size - off_t(n));
+  text.resize(got > 0 ? size_t(got) : 0);
+  return text;
+}
+
+}  // namespace rungs

@@ -1,0 +1,54 @@
+/// The grader's end of a runner process: it starts it, feeds it cases, and outlives whatever it does.
+///
+/// The process is a guard against accidents, and against code that wants to look right without computing anything. It
+/// is no sandbox: it may read the files of its user, the references among them. Who checks their own file has nothing
+/// to gain by that; who grades others runs the grader where the references are not readable to the code under grade.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+
+#include "rungs/grader/judge.hpp"
+#include "rungs/grader/wire.hpp"
+
+namespace rungs {
+
+/// What a runner may use.
+struct RunnerLimits {
+  int milliseconds = 10'000;  ///< for one case; once one took longer, at most a second for each that follows
+  uint64_t memory_bytes = uint64_t(2) << 30;
+  uint64_t file_bytes = 1 << 20;       ///< of each file that it writes, and of what it prints
+  uint64_t sent_bytes = 256ull << 20;  ///< of outputs and taps, for one case
+};
+
+/// One runner process, started when it is first needed and again after it died.
+class Runner {
+ public:
+  /// `program` was built from a lesson; `implementation` is one of those in it. Nothing is started yet.
+  Runner(std::filesystem::path program, std::string implementation, RunnerLimits limits = {});
+  ~Runner();
+  Runner(Runner&& o) noexcept;
+  Runner(const Runner&) = delete;
+
+  /// Runs one case; starts the process when none is alive. Never throws for what the code under grade does.
+  /// \throws Error when the program is not there.
+  Outcome run(const CaseInput& in);
+  /// What the process printed since it started, at most the last `most` bytes.
+  std::string printed(size_t most = 600) const;
+
+ private:
+  void start();
+  int stop(bool at_once);
+  Outcome listen(Deadline until);
+  std::string why_it_ended();
+
+  std::filesystem::path program_;
+  std::string implementation_;
+  RunnerLimits limits_;
+  pid_t pid_ = -1;
+  int to_ = -1, from_ = -1, pidfd_ = -1, printed_ = -1;
+};
+
+}  // namespace rungs

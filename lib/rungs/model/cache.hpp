@@ -1,0 +1,22 @@
+/// The KV cache: every key and value computed so far, so that none is computed twice.
+#pragma once
+
+#include <vector>
+
+#include "rungs/model/config.hpp"
+#include "rungs/ops/ops.hpp"
+
+namespace rungs {
+
+/// One LayerCache a layer. It does not know how full it is: the positions of a batch say where its rows belong.
+struct KvCache {
+  std::vector<LayerCache> layers;
+
+  KvCache() = default;
+  /// Room for `sequences` sequences of up to `capacity` tokens, in the memory of the device.
+  KvCache(Ops& ops, const Config& config, int64_t sequences, int64_t capacity);
+  int64_t sequences() const { return layers.empty() ? 0 : layers[0].k.dim(0); }
+  int64_t capacity() const { return layers.empty() ? 0 : layers[0].k.dim(1); }
+};
+
+}  // namespace rungs

@@ -1,0 +1,42 @@
+/// What config.json says of a model.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "rungs/model/rope.hpp"
+
+namespace rungs {
+
+/// The shape of a decoder. Letters as in the glossary.
+struct Config {
+  std::string model_type;           ///< "rungs_decoder" or "llama"
+  int64_t context = 0;              ///< positions that the model knows: max_position_embeddings
+  int64_t width = 0;                ///< C: hidden_size
+  int64_t heads = 1;                ///< H: num_attention_heads
+  int64_t kv_heads = 1;             ///< G: num_key_value_heads; H is a multiple of it
+  int64_t head_width = 0;           ///< D: head_dim
+  int64_t inner_width = 0;          ///< F: intermediate_size
+  int64_t layers = 0;               ///< L: num_hidden_layers
+  int64_t vocabulary = 0;           ///< V: vocab_size
+  float epsilon = 0;                ///< layer_norm_eps or rms_norm_eps
+  bool rotary = false;              ///< rotary positions instead of learned ones
+  RopeConfig rope;                  ///< if rotary
+  bool rms_norm = false;            ///< RMSNorm instead of LayerNorm
+  bool gated = false;               ///< SwiGLU, and no biases, instead of ReLU
+  bool tied = false;                ///< tie_word_embeddings: the output projection is the token embedding
+  int32_t bos = -1;                 ///< bos_token_id; -1: the model has none
+  std::vector<int32_t> eos;         ///< eos_token_id: a text ends with any of these
+  std::filesystem::path directory;  ///< where it was read, or the llama2.c file: for messages
+};
+
+/// Reads DIR/config.json, in the form of any version of transformers, and what generation_config.json says of the end
+/// of a text; or the header of a llama2.c file. \throws FileError naming the field, what was wanted and what was found.
+Config load_config(const std::filesystem::path& directory_or_bin);
+
+/// The path of a model names a file of llama2.c, not a directory.
+bool is_llama2c(const std::filesystem::path& path);
+
+}  // namespace rungs

@@ -1,0 +1,123 @@
+#include "rungs/model/convert.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "rungs/checkpoint/llama2c.hpp"
+#include "rungs/checkpoint/safetensors.hpp"
+#include "rungs/model/llama.hpp"
+#include "rungs/model/llama_layout.hpp"
+
+namespace rungs {
+
+namespace fs = std::filesystem;
+
+/// The same values in another dtype. \throws UsageError when one of them would change.
+static Tensor exactly(const Tensor& tensor, DType dtype, const std::string& name) {
+  if (tensor.dtype() == dtype) return tensor.view();
+  Tensor out = converted(tensor, dtype);
+  if (bytes_of(dtype) >= bytes_of(DType::f32)) return out;  // widened
+  for (int64_t i = 0; i < out.count(); ++i)
+    if (const double was = tensor.value(i); out.value(i) != was && was == was)
+      throw UsageError(fmt::format("{}: element {} is {}, which {} cannot hold: it would be {}", name, i, was,
+                                   name_of(dtype), out.value(i)));
+  return out;
+}
+
+/// What a .bin leaves to the program that runs it must be what llama2.c's does.
+static void check_fits_bin(const Config& c, const fs::path& to) {
+  const auto fail = [&](const std::string& what, const std::string& found) {
+    throw UsageError(fmt::format("{}: a .bin has no place for {}: llama2.c has {}", to.string(), what, found));
+  };
+  if (c.rope.scaling != RopeConfig::Scaling::none) fail("rope scaling", "none");
+  if (c.rope.theta != 10000) fail(fmt::format("a rope theta of {}", c.rope.theta), "10000");
+  if (c.epsilon != 1e-5f) fail(fmt::format("an epsilon of {}", c.epsilon), "1e-05");
+  if (c.heads * c.head_width != c.width)
+    fail(fmt::format("{} heads of {}", c.heads, c.head_width), fmt::format("heads that share {} channels", c.width));
+  if (c.bos >= 0 && c.bos != 1) fail(fmt::format("BOS {}", c.bos), "1");
+  for (const int32_t eos : c.eos)
+    if (eos != 1 && eos != 2) fail(fmt::format("EOS {}", eos), "2");
+}
+
+static void copy_beside(const fs::path& from, const fs::path& to, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    std::error_code error;
+    if (fs::exists(from / name)) fs::copy_file(from / name, to / name, fs::copy_options::skip_existing, error);
+    if (error) throw FileError(fmt::format("{}: cannot be written: {}", (to / name).string(), error.message()));
+  }
+}
+
+/// config.json as it was, but for the dtype; of a .bin, a new one.
+static void write_config(const Config& c, const fs::path& to, DType dtype, bool changed) {
+  if (is_llama2c(c.directory)) return save_llama_config(to, c, dtype);
+  auto config = nlohmann::ordered_json::parse(read_text(c.directory / "config.json"));
+  const char* key = config.contains("dtype") ? "dtype" : "torch_dtype";
+  if (changed) config[key] = dtype == DType::bf16 ? "bfloat16" : "float32";
+  write_whole(to / "config.json", [&](std::ostream& out) { out << config.dump(2) << '\n'; });
+}
+
+static void to_directory(const LlamaCheckpoint& model, const fs::path& to, const ConvertOptions& options,
+                         const std::function<void(int64_t)>& on_start, const std::function<void(int64_t)>& on_written) {
+  if (options.dtype && *options.dtype != DType::f32 && *options.dtype != DType::bf16)
+    throw UsageError(fmt::format("dtype: wanted f32 or bf16, found {}", name_of(*options.dtype)));
+  std::vector<TensorToSave> tensors;
+  int64_t bytes = 0;
+  DType dtype = DType::f32;
+  for (const TensorLayout& layout : llama_tensors(model.config)) {
+    const Tensor& tensor = model.file.get(layout.name);
+    dtype = options.dtype.value_or(tensor.dtype());
+    bytes += tensor.count() * int64_t(bytes_of(dtype));
+    tensors.push_back({layout.name, tensor.shape(), dtype,
+                       [&tensor, dtype, name = layout.name] { return exactly(tensor, dtype, name); }});
+  }
+  std::error_code error;
+  fs::create_directories(to, error);
+  if (error) throw FileError(fmt::format("{}: cannot be made: {}", to.string(), error.message()));
+  if (on_start) on_start(bytes);
+  save_safetensors(to / "model.safetensors", std::move(tensors), on_written);
+  write_config(model.config, to, dtype, options.dtype.has_value());
+  if (is_llama2c(model.config.directory))
+    copy_beside(model.config.directory.parent_path(), to, {"tokenizer.bin"});
+  else
+    copy_beside(model.config.directory, to,
+                {"generation_config.json", "tokenizer.json", "tokenizer.model", "tokenizer_config.json",
+                 "special_tokens_map.json", "tokenizer.bin", "vocabulary.json"});
+}
+
+static void to_bin(const LlamaCheckpoint& model, const fs::path& to, const ConvertOptions& options,
+                   const std::function<void(int64_t)>& on_start, const std::function<void(int64_t)>& on_written) {
+  const Config& c = model.config;
+  if (options.dtype && *options.dtype != DType::f32)
+    throw UsageError(fmt::format("{}: a .bin holds f32, not {}", to.string(), name_of(*options.dtype)));
+  check_fits_bin(c, to);
+  Llama2cHeader h;
+  h.version = options.bin_version;
+  h.width = c.width, h.inner_width = c.inner_width, h.layers = c.layers, h.heads = c.heads, h.kv_heads = c.kv_heads;
+  h.vocabulary = c.vocabulary, h.context = c.context, h.tied = c.tied;
+  int64_t floats = h.version == 0 ? c.context * c.head_width : 0;
+  for (const TensorLayout& layout : llama_tensors(c)) floats += layout.shape.count();
+  if (on_start) on_start(floats * 4);
+  const auto take = [&](const std::string& name) { return exactly(model.file.get(name), DType::f32, name); };
+  save_llama2c(to, h, take, on_written);
+  const fs::path beside = is_llama2c(c.directory) ? c.directory.parent_path() : c.directory;
+  copy_beside(beside, to.has_parent_path() ? to.parent_path() : ".", {"tokenizer.bin"});
+}
+
+void convert_llama(const fs::path& from, const fs::path& to, const ConvertOptions& options,
+                   const std::function<void(int64_t)>& on_start, const std::function<void(int64_t)>& on_written) {
+  const bool bin = to.extension() == ".bin";
+  if (fs::exists(bin ? to : to / "config.json") || fs::exists(to / "model.safetensors"))
+    throw UsageError(fmt::format("{}: wanted a place for a new model, found one there", to.string()));
+  const Config config = load_config(from);
+  if (config.model_type != "llama")
+    throw UsageError(
+        fmt::format("{}: wanted a model of type \"llama\", found \"{}\"", from.string(), config.model_type));
+  LlamaCheckpoint model(from, 1);  // of the table of angles nothing is used
+  model.config = config;
+  bin ? to_bin(model, to, options, on_start, on_written) : to_directory(model, to, options, on_start, on_written);
+}
+
+}  // namespace rungs

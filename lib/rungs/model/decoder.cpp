@@ -1,0 +1,149 @@
+#include "rungs/model/decoder.hpp"
+
+#include <fmt/format.h>
+
+#include "rungs/model/memory_estimate.hpp"
+#include "rungs/tensor/tap.hpp"
+
+namespace rungs {
+
+/// x += attention(attention_norm(x)).  x: (N, C), updated in place.
+static void attention_sublayer(Ops& ops, Tensor& x, const LayerWeights& w, float epsilon, const Rows& rows,
+                               LayerCache* cache, DecoderScratch& s) {
+  ops.layer_norm(s.normed, x, w.attention_norm.weight, w.attention_norm.bias, epsilon);  // (N, C)
+  tap("attention_normed", s.normed);
+  ops.linear(s.q, s.normed, w.attention.q.weight, w.attention.q.bias);  // (N, D)
+  ops.linear(s.k, s.normed, w.attention.k.weight, w.attention.k.bias);  // (N, D)
+  ops.linear(s.v, s.normed, w.attention.v.weight, w.attention.v.bias);  // (N, D)
+  tap("q", s.q), tap("k", s.k), tap("v", s.v);
+  ops.attention(s.context, s.q, s.k, s.v, rows, cache);  // (N, D)
+  tap("context", s.context);
+  ops.linear(s.projected, s.context, w.attention.o.weight, w.attention.o.bias);  // (N, C)
+  tap("attention", s.projected);
+  ops.add(x, s.projected);  // residual
+}
+
+/// x += down(relu(up(ffn_norm(x)))).  x: (N, C), updated in place.
+static void feed_forward_sublayer(Ops& ops, Tensor& x, const LayerWeights& w, float epsilon, DecoderScratch& s) {
+  ops.layer_norm(s.normed, x, w.ffn_norm.weight, w.ffn_norm.bias, epsilon);  // (N, C)
+  tap("normed", s.normed);
+  ops.linear(s.hidden, s.normed, w.up.weight, w.up.bias);  // (N, F)
+  tap("up", s.hidden);
+  ops.relu(s.hidden);  // (N, F)
+  tap("hidden", s.hidden);
+  ops.linear(s.projected, s.hidden, w.down.weight, w.down.bias);  // (N, C)
+  ops.add(x, s.projected);                                        // residual
+  tap("x", x);
+}
+
+void Decoder::forward(Tensor& logits, const Batch& batch, KvCache* cache) {
+  const Rows& rows = rows_.fill(ops_, batch, config(), cache);
+  DecoderScratch s = rows_of_scratch(batch.rows());
+  const DecoderWeights& w = checkpoint_.weights;
+
+  ops_.gather(s.x, w.token_embedding, rows.token);                // (N, C)
+  ops_.gather(s.positions, w.position_embedding, rows.position);  // (N, C)
+  ops_.add(s.x, s.positions);
+  tap("x", s.x);
+  for (size_t i = 0; i < w.layers.size(); ++i) {
+    const TapLayer layer{int64_t(i)};
+    attention_sublayer(ops_, s.x, w.layers[i], w.epsilon, rows, cache ? &cache->layers[i] : nullptr, s);
+    feed_forward_sublayer(ops_, s.x, w.layers[i], w.epsilon, s);
+  }
+  s.wanted = s.wanted.view_rows(0, rows.wanted.count());
+  s.normed = s.normed.view_rows(0, rows.wanted.count());
+  ops_.gather(s.wanted, s.x, rows.wanted);                                                 // (M, C)
+  ops_.layer_norm(s.normed, s.wanted, w.final_norm.weight, w.final_norm.bias, w.epsilon);  // (M, C)
+  tap("normed", s.normed);
+  ops_.linear(logits, s.normed, w.output.weight, w.output.bias);  // (M, V)
+  tap("logits", logits);
+}
+
+DecoderScratch Decoder::rows_of_scratch(int64_t n) const {
+  const auto rows = [n](const Tensor& t) { return t.view_rows(0, n); };
+  const DecoderScratch& s = scratch_;
+  return {rows(s.x), rows(s.positions), rows(s.normed),  rows(s.projected), rows(s.q),
+          rows(s.k), rows(s.v),         rows(s.context), rows(s.hidden),    rows(s.wanted)};
+}
+
+static DecoderScratch plan_decoder_scratch(Ops& ops, const Config& c, int64_t n) {
+  const auto room = [&](int64_t columns) { return ops.allocate({n, columns}); };
+  return {room(c.width),      room(c.width),      room(c.width),      room(c.width),       room(c.head_width),
+          room(c.head_width), room(c.head_width), room(c.head_width), room(c.inner_width), room(c.width)};
+}
+
+/// Every weight, as Ops::settle wants it.
+static std::vector<Tensor*> all_weights(DecoderWeights& w) {
+  std::vector<Tensor*> all = {&w.token_embedding, &w.position_embedding};
+  const auto both = [&](auto& part) { all.insert(all.end(), {&part.weight, &part.bias}); };
+  for (LayerWeights& layer : w.layers) {
+    both(layer.attention_norm), both(layer.ffn_norm), both(layer.up), both(layer.down);
+    both(layer.attention.q), both(layer.attention.k), both(layer.attention.v), both(layer.attention.o);
+  }
+  both(w.final_norm), both(w.output);
+  return all;
+}
+
+Decoder::Decoder(Ops& ops, const std::filesystem::path& directory, const LoadOptions& options)
+    : ops_(ops),
+      checkpoint_(directory),
+      max_rows_(options.max_rows ? options.max_rows : config().context),
+      rows_(ops, max_rows_) {
+  if (config().heads > 1 || config().rotary || config().rms_norm || config().gated)
+    throw UsageError(
+        fmt::format("{}: this is a model of the lessons 9 to 13, on the way to LLaMA: their code runs it, "
+                    "the engine runs the decoder of lesson 8 and LLaMA",
+                    directory.string()));
+  const std::vector<Tensor*> weights = all_weights(checkpoint_.weights);
+  int64_t bytes = 0;
+  for (const Tensor* weight : weights) bytes += int64_t(weight->bytes());
+  check_memory(ops, config(), bytes, options);
+  for (Tensor* weight : weights) ops.settle({weight});
+  scratch_ = plan_decoder_scratch(ops, config(), max_rows_);
+}
+
+static DecoderWeights decoder_weights(const SafeTensors& file, const Config& c) {
+  size_t taken = 0;
+  const auto take = [&](const std::string& name, const Shape& shape) {
+    ++taken;
+    return file.get(name, shape, DType::f32);
+  };
+  const auto linear = [&](const std::string& name, int64_t out, int64_t in) {
+    return LinearWeights{take(name + ".weight", {out, in}), c.gated ? Tensor() : take(name + ".bias", {out})};
+  };
+  const auto norm = [&](const std::string& name) {
+    return NormWeights{take(name + ".weight", {c.width}), c.rms_norm ? Tensor() : take(name + ".bias", {c.width})};
+  };
+
+  DecoderWeights w;
+  w.token_embedding = take("token_embedding.weight", {c.vocabulary, c.width});
+  if (c.rotary)
+    w.rotary = rope_table(c.rope, c.head_width, c.context);
+  else
+    w.position_embedding = take("position_embedding.weight", {c.context, c.width});
+  const int64_t q_width = c.heads * c.head_width, kv_width = c.kv_heads * c.head_width;
+  for (int64_t i = 0; i < c.layers; ++i) {
+    const std::string layer = fmt::format("layers.{}.", i), attention = layer + "attention.";
+    w.layers.push_back({norm(layer + "attention_norm"),
+                        {linear(attention + "q", q_width, c.width), linear(attention + "k", kv_width, c.width),
+                         linear(attention + "v", kv_width, c.width), linear(attention + "o", c.width, q_width)},
+                        norm(layer + "ffn_norm"),
+                        c.gated ? linear(layer + "feed_forward.gate", c.inner_width, c.width) : LinearWeights(),
+                        linear(layer + "feed_forward.up", c.inner_width, c.width),
+                        linear(layer + "feed_forward.down", c.width, c.inner_width)});
+  }
+  w.final_norm = norm("final_norm");
+  w.output = linear("output", c.vocabulary, c.width);
+  w.epsilon = c.epsilon;
+  w.heads = c.heads;
+  w.kv_heads = c.kv_heads;
+  if (taken != file.names().size())
+    throw FileError(fmt::format("{}: a decoder of {} layers has {} tensors, the file has {}", file.path(), c.layers,
+                                taken, file.names().size()));
+  return w;
+}
+
+DecoderCheckpoint::DecoderCheckpoint(const std::filesystem::path& directory)
+    : config(load_config(directory)), file(directory / "model.safetensors"), weights(decoder_weights(file, config)) {}
+
+}  // namespace rungs

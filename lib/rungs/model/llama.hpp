@@ -1,0 +1,88 @@
+/// LLaMA: rotary positions, grouped-query attention, RMSNorm, SwiGLU.
+#pragma once
+
+#include <vector>
+
+#include "rungs/checkpoint/tensor_set.hpp"
+#include "rungs/model/model.hpp"
+#include "rungs/model/rope.hpp"
+#include "rungs/model/rows.hpp"
+
+namespace rungs {
+
+/// One layer, by its letters. Every weight keeps the dtype of its file; linear weights are stored (out, in).
+struct LlamaLayer {
+  Tensor attention_norm;  ///< (C)
+  Tensor q;               ///< (H·D, C)
+  Tensor k, v;            ///< (G·D, C)
+  Tensor o;               ///< (C, H·D)
+  Tensor ffn_norm;        ///< (C)
+  Tensor gate, up;        ///< (F, C)
+  Tensor down;            ///< (C, F)
+};
+
+/// The whole model.
+struct LlamaWeights {
+  Tensor token_embedding;  ///< (V, C)
+  std::vector<LlamaLayer> layers;
+  Tensor final_norm;                ///< (C)
+  Tensor output;                    ///< (V, C); with tied weights a view of the token embedding
+  Rotary rotary;                    ///< (context, D/2) each
+  float epsilon = 0;                ///< of every RMSNorm
+  int64_t heads = 1, kv_heads = 1;  ///< H, G
+};
+
+/// An open checkpoint: its weights are views of the mapped file or files.
+struct LlamaCheckpoint {
+  /// A directory, or a .bin of llama2.c. `context`: how many positions the rotary table holds; 0: as many as the model
+  /// knows. \throws FileError naming the tensor, the shape wanted and the shape found; also for a tensor that no LLaMA
+  /// has. UsageError for a context that the model does not know.
+  explicit LlamaCheckpoint(const std::filesystem::path& directory_or_bin, int64_t context = 0);
+  /// Of tensors that came from elsewhere, with the names of published files. \throws FileError for one that is missing
+  /// or has another shape.
+  LlamaCheckpoint(Config config, TensorSet tensors);
+
+  Config config;
+  TensorSet file;
+  LlamaWeights weights;
+};
+
+/// Named scratch memory, planned once for the largest call.
+struct LlamaScratch {
+  Tensor x, normed, projected;  ///< (N, C)
+  Tensor q, context;            ///< (N, H, D)
+  Tensor k, v;                  ///< (N, G, D)
+  Tensor hidden, up;            ///< (N, F)
+  Tensor wanted;                ///< (N, C)
+};
+
+/// LLaMA with its weights and its scratch memory, on the device of the ops that it was given.
+class Llama final : public Model {
+ public:
+  Llama(Ops& ops, const std::filesystem::path& directory, const LoadOptions& options = {});
+  /// `options.context` is not looked at: the checkpoint knows its own.
+  Llama(Ops& ops, LlamaCheckpoint checkpoint, const LoadOptions& options);
+
+  const Config& config() const override { return checkpoint_.config; }
+  Ops& ops() override { return ops_; }
+  int64_t max_rows() const override { return max_rows_; }
+  void forward(Tensor& logits, const Batch& batch, KvCache* cache) override;
+
+ private:
+  /// What one call is about.
+  struct Call {
+    Tensor& logits;
+    const Rows& rows;
+    KvCache* cache;
+  };
+  void run(const Call& call);
+  LlamaScratch rows_of_scratch(int64_t n) const;
+
+  Ops& ops_;
+  LlamaCheckpoint checkpoint_;
+  int64_t max_rows_;
+  LlamaScratch scratch_;
+  RowsOnDevice rows_;
+};
+
+}  // namespace rungs

@@ -1,0 +1,75 @@
+// How a LLaMA's weights are found in its files.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "rungs/checkpoint/llama2c.hpp"
+#include "rungs/checkpoint/shards.hpp"
+#include "rungs/model/llama.hpp"
+#include "rungs/model/llama_layout.hpp"
+
+namespace rungs {
+
+static Config limited(Config c, int64_t context) {
+  if (context < 0 || context > c.context)
+    throw UsageError(fmt::format("{}: a context of {} tokens is wanted, the model knows {}", c.directory.string(),
+                                 context, c.context));
+  if (context > 0)
+    c.context = context;
+  else if (c.rope.scaling == RopeConfig::Scaling::dynamic)
+    c.context = std::min(c.context, c.rope.original_context);
+  return c;
+}
+
+/// Old files store the angles' frequencies, and some tied models the output projection a second time. Neither is used:
+/// transformers computes the one and ties the other.
+static bool is_ignored(const std::string& name, const Config& c) {
+  return name.ends_with("rotary_emb.inv_freq") || (c.tied && name == "lm_head.weight");
+}
+
+static void check_no_others(const TensorSet& file, const Config& c) {
+  std::set<std::string> known;
+  for (const TensorLayout& tensor : llama_tensors(c)) known.insert(tensor.name);
+  for (const std::string& name : file.names())
+    if (!known.count(name) && !is_ignored(name, c))
+      throw FileError(fmt::format("{}: {}: wanted the tensors of a LLaMA of {} layers, found this one besides",
+                                  file.file_of(name), name, c.layers));
+}
+
+static LlamaWeights llama_weights(const TensorSet& file, const Config& c) {
+  if (!c.tied && !file.has("lm_head.weight") && file.has("model.embed_tokens.weight"))
+    throw FileError(fmt::format("{}: lm_head.weight: wanted this tensor, as tie_word_embeddings is false, found none",
+                                file.path()));
+  std::map<std::string, Tensor> tensors;
+  for (const auto& [name, shape] : llama_tensors(c)) tensors.emplace(name, file.get(name, shape));
+  check_no_others(file, c);
+
+  const auto take = [&](const std::string& name) { return std::move(tensors.at(name + ".weight")); };
+  LlamaWeights w;
+  w.token_embedding = take("model.embed_tokens");
+  for (int64_t i = 0; i < c.layers; ++i) {
+    const std::string layer = fmt::format("model.layers.{}.", i);
+    w.layers.push_back({take(layer + "input_layernorm"), take(layer + "self_attn.q_proj"),
+                        take(layer + "self_attn.k_proj"), take(layer + "self_attn.v_proj"),
+                        take(layer + "self_attn.o_proj"), take(layer + "post_attention_layernorm"),
+                        take(layer + "mlp.gate_proj"), take(layer + "mlp.up_proj"), take(layer + "mlp.down_proj")});
+  }
+  w.final_norm = take("model.norm");
+  w.output = c.tied ? w.token_embedding.view() : take("lm_head");
+  w.rotary = rope_table(c.rope, c.head_width, c.context);
+  w.epsilon = c.epsilon;
+  w.heads = c.heads;
+  w.kv_heads = c.kv_heads;
+  return w;
+}
+
+LlamaCheckpoint::LlamaCheckpoint(const std::filesystem::path& directory_or_bin, int64_t context)
+    : config(limited(load_config(directory_or_bin), context)),
+      file(is_llama2c(directory_or_bin) ? open_llama2c(directory_or_bin) : open_shards(directory_or_bin)),
+      weights(llama_weights(file, config)) {}
+
+LlamaCheckpoint::LlamaCheckpoint(Config given, TensorSet tensors)
+    : config(std::move(given)), file(std::move(tensors)), weights(llama_weights(file, config)) {}
+
+}  // namespace rungs

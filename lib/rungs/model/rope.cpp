@@ -1,0 +1,42 @@
+#include "rungs/model/rope.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+namespace rungs {
+
+/// A pair that turns often within the original context keeps its frequency, one that hardly turns gets the scaled one,
+/// and between the two the frequency moves from one to the other.
+static double llama3_frequency(double frequency, const RopeConfig& c) {
+  const double turns = double(c.original_context) * frequency / (2 * std::numbers::pi);
+  if (turns < c.low_frequency) return frequency / c.factor;
+  if (turns > c.high_frequency) return frequency;
+  const double kept = (turns - c.low_frequency) / (c.high_frequency - c.low_frequency);
+  return (1 - kept) * frequency / c.factor + kept * frequency;
+}
+
+Rotary rope_table(const RopeConfig& config, int64_t head_width, int64_t context) {
+  if (head_width % 2 != 0) throw UsageError(fmt::format("rotary positions: the head width {} is odd", head_width));
+  if (config.scaling == RopeConfig::Scaling::dynamic && context > config.original_context)
+    throw UsageError(
+        fmt::format("dynamic rope scaling works up to the original context of {}, not up to {}: beyond it "
+                    "the keys in the cache would have to turn again",
+                    config.original_context, context));
+  const int64_t half = head_width / 2;
+  Rotary rotary{Tensor::uninitialised({context, half}), Tensor::uninitialised({context, half})};
+  for (int64_t i = 0; i < half; ++i) {
+    double frequency = std::pow(config.theta, -2.0 * double(i) / double(head_width));  // radians per position
+    if (config.scaling == RopeConfig::Scaling::linear) frequency /= config.factor;
+    if (config.scaling == RopeConfig::Scaling::llama3) frequency = llama3_frequency(frequency, config);
+    for (int64_t p = 0; p < context; ++p) {
+      rotary.cos.data()[p * half + i] = float(std::cos(double(p) * frequency));
+      rotary.sin.data()[p * half + i] = float(std::sin(double(p) * frequency));
+    }
+  }
+  return rotary;
+}
+
+}  // namespace rungs

@@ -1,0 +1,81 @@
+#include "rungs/model/rows.hpp"
+
+#include <fmt/format.h>
+
+namespace rungs {
+
+void Batch::add(int32_t of_sequence, std::span<const int32_t> tokens, int64_t start, bool only_last) {
+  for (size_t t = 0; t < tokens.size(); ++t) {
+    if (!only_last || t + 1 == tokens.size()) wanted.push_back(int32_t(token.size()));
+    token.push_back(tokens[t]);
+    sequence.push_back(of_sequence);
+    position.push_back(int32_t(start + int64_t(t)));
+  }
+}
+
+void Batch::clear() {
+  for (auto* list : {&token, &sequence, &position, &wanted}) list->clear();
+}
+
+static void check(const Batch& batch, const Config& config, const KvCache* cache, int64_t max_rows) {
+  const auto fail = [](const std::string& what) { throw UsageError(what); };
+  if (batch.rows() == 0) fail("a call needs at least one token");
+  if (batch.rows() > max_rows)
+    fail(fmt::format("a call of {} rows: this model was loaded for at most {}", batch.rows(), max_rows));
+  const int64_t room = cache ? cache->capacity() : config.context;
+  for (size_t n = 0; n < batch.token.size(); ++n) {
+    if (batch.token[n] < 0 || batch.token[n] >= config.vocabulary)
+      fail(fmt::format("token id {} at position {} is not in [0, {})", batch.token[n], batch.position[n],
+                       config.vocabulary));
+    if (batch.position[n] < 0 || batch.position[n] >= config.context)
+      fail(fmt::format("position {} is outside the model's context of {} tokens", batch.position[n], config.context));
+    if (batch.position[n] >= room)
+      fail(fmt::format("position {} is outside the cache, which has room for {} tokens", batch.position[n], room));
+    if (cache && (batch.sequence[n] < 0 || batch.sequence[n] >= cache->sequences()))
+      fail(fmt::format("sequence {} is not in [0, {})", batch.sequence[n], cache->sequences()));
+  }
+  for (const int32_t row : batch.wanted)
+    if (row < 0 || row >= batch.rows())
+      fail(fmt::format("logits of row {} are wanted, but the call has {} rows", row, batch.rows()));
+}
+
+static void find_runs(std::vector<Run>& runs, const Batch& batch) {
+  runs.clear();
+  for (int64_t n = 0; n < batch.rows(); ++n) {
+    const int64_t sequence = batch.sequence[size_t(n)], position = batch.position[size_t(n)];
+    if (!runs.empty() && runs.back().sequence == sequence && runs.back().start + runs.back().count == position)
+      ++runs.back().count;
+    else
+      runs.push_back({n, 1, sequence, position});
+  }
+}
+
+RowsOnDevice::RowsOnDevice(Ops& ops, int64_t max_rows)
+    : max_rows_(max_rows), device_(ops.allocate({4 * max_rows}, DType::i32)) {
+  host_.reserve(size_t(4 * max_rows));
+}
+
+const Rows& RowsOnDevice::fill(Ops& ops, const Batch& batch, const Config& config, const KvCache* cache) {
+  check(batch, config, cache, max_rows_);
+  host_.clear();
+  const auto put = [&](Tensor& part, const std::vector<int32_t>& list) {
+    part = device_.view_rows(int64_t(host_.size()), int64_t(list.size()));
+    host_.insert(host_.end(), list.begin(), list.end());
+  };
+  put(rows_.token, batch.token);
+  put(rows_.sequence, batch.sequence);
+  put(rows_.position, batch.position);
+  put(rows_.wanted, batch.wanted);
+  Tensor used = device_.view_rows(0, int64_t(host_.size()));
+  ops.upload(used, host_.data());
+  find_runs(rows_.runs, batch);
+  if (!cache)
+    for (const Run& run : rows_.runs)
+      if (run.start != 0)
+        throw UsageError(
+            fmt::format("sequence {} starts at position {}: without a cache the whole sequence must be fed from 0",
+                        run.sequence, run.start));
+  return rows_;
+}
+
+}  // namespace rungs

@@ -1,0 +1,25 @@
+/// Checks a batch and brings its rows to the device.
+#pragma once
+
+#include "rungs/model/batch.hpp"
+#include "rungs/model/cache.hpp"
+#include "rungs/model/config.hpp"
+#include "rungs/ops/ops.hpp"
+
+namespace rungs {
+
+/// Room for the rows of one call; planned once, filled by every call.
+class RowsOnDevice {
+ public:
+  RowsOnDevice(Ops& ops, int64_t max_rows);
+  /// Views of the device's memory that hold this batch, until the next call. \throws UsageError as Model::forward says.
+  const Rows& fill(Ops& ops, const Batch& batch, const Config& config, const KvCache* cache);
+
+ private:
+  int64_t max_rows_;
+  Tensor device_;              // (4 · max_rows) i32: token, sequence, position, wanted of this call, without gaps
+  std::vector<int32_t> host_;  // the same, so that one copy brings them all
+  Rows rows_;
+};
+
+}  // namespace rungs

@@ -1,0 +1,87 @@
+#include "rungs/ops/cpu_ops.hpp"
+#include "rungs/ops/cpu_parts.hpp"
+#include "rungs/ops/dot.hpp"
+#include "rungs/ops/floats.hpp"
+#include "rungs/ops/matmul.hpp"
+#include "rungs/ops/matrix.hpp"
+
+namespace rungs {
+
+/// Says how many threads Eigen may take for its next product; by itself it takes them all for next to nothing.
+static void plan_product(int64_t rows, int64_t inner, int64_t columns) {
+  const bool threads = worth_threads_in_product(rows, inner, columns);
+  Eigen::setNbThreads(threads ? 0 : 1);  // 0: as many as OpenMP has
+}
+
+void matmul(Tensor& out, const Tensor& a, const Tensor& b) {
+  require(a.cols() == b.rows() && out.rows() == a.rows() && out.cols() == b.cols(), "matmul(out, a, b)", out, a, b);
+  plan_product(a.rows(), a.cols(), b.cols());
+  matrix(out).noalias() = matrix(a) * matrix(b);
+}
+
+void matmul_transposed(Tensor& out, const Tensor& a, const Tensor& b) {
+  require(a.cols() == b.cols() && out.rows() == a.rows() && out.cols() == b.rows(), "matmul_transposed(out, a, b)", out,
+          a, b);
+  plan_product(a.rows(), a.cols(), b.rows());
+  matrix(out).noalias() = matrix(a) * matrix(b).transpose();
+}
+
+void CpuOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  require_linear(out, x, weight, bias);
+  if (x.rows() <= few_rows) {
+    in_parts(weight.rows(), 4, weight.bytes() > bytes_worth_threads,
+             [&](int64_t first, int64_t last) { product_of_few_rows(out, x, weight, first, last); });
+  } else if (weight.dtype() == DType::f32) {
+    plan_product(x.rows(), x.cols(), weight.rows());
+    matrix(out).noalias() = matrix(x) * matrix(weight).transpose();
+  } else {  // some rows of the weight at a time, widened
+    const int64_t C = weight.cols(), at_a_time = widened_rows(C);
+    if (widened_.count() < at_a_time * C) widened_ = Tensor::uninitialised({at_a_time * C});
+    for (int64_t first = 0; first < weight.rows(); first += at_a_time) {
+      const int64_t n = std::min(at_a_time, weight.rows() - first);
+      in_parts(n, 1, size_t(n * C) > bytes_worth_threads,
+               [&](int64_t a, int64_t b) { widen(widened_.data() + a * C, weight, (first + a) * C, (b - a) * C); });
+      plan_product(x.rows(), C, n);
+      const Eigen::Map<const Matrix> some(widened_.data(), n, C);
+      matrix(out).middleCols(first, n).noalias() = matrix(x) * some.transpose();
+    }
+  }
+  if (bias) matrix(out).rowwise() += row_vector(bias);
+}
+
+// Three products as one: their rows are shared out among the threads together.
+void CpuOps::norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
+                      const Rotary& rotary, const Rows& rows) {
+  if (x.rows() > few_rows) return Ops::norm_qkv(normed, q, k, v, x, w, rotary, rows);
+  Tensor outs[] = {joined_heads(q), joined_heads(k), joined_heads(v)};
+  const Tensor* weights[] = {&w.q, &w.k, &w.v};
+  for (int i = 0; i < 3; ++i)
+    require(weights[i]->cols() == x.cols() && weights[i]->rows() == outs[i].cols() && outs[i].rows() == x.rows(),
+            "norm_qkv(out, x, weight)", outs[i], x, *weights[i]);
+  rms_norm(normed, x, w.norm, w.epsilon);
+  const size_t bytes = w.q.bytes() + w.k.bytes() + w.v.bytes();
+  in_parts(w.q.rows() + w.k.rows() + w.v.rows(), 4, bytes > bytes_worth_threads, [&](int64_t first, int64_t last) {
+    int64_t before = 0;  // rows of the weights that come earlier
+    for (int i = 0; i < 3; before += weights[i++]->rows()) {
+      const int64_t a = std::max(first - before, int64_t(0)), b = std::min(last - before, weights[i]->rows());
+      if (a < b) product_of_few_rows(outs[i], normed, *weights[i], a, b);
+    }
+  });
+  rotate(q, rotary, rows.position);
+  rotate(k, rotary, rows.position);
+}
+
+// Each thread computes its columns of gate and of up, and gates them while they are near.
+void CpuOps::norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) {
+  if (x.rows() > few_rows) return Ops::norm_gated(normed, hidden, up, x, w);
+  require_gated(hidden, up, x, w.gate, w.up);
+  rms_norm(normed, x, w.norm, w.epsilon);
+  in_parts(w.gate.rows(), 8, w.gate.bytes() > bytes_worth_threads, [&](int64_t first, int64_t last) {
+    product_of_few_rows(hidden, normed, w.gate, first, last);
+    product_of_few_rows(up, normed, w.up, first, last);
+    auto gate = matrix(hidden).middleCols(first, last - first).array();
+    gate = gate / (1.0f + (-gate).exp()) * matrix(up).middleCols(first, last - first).array();
+  });
+}
+
+}  // namespace rungs

@@ -1,0 +1,104 @@
+#include "rungs/ops/cpu_ops.hpp"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "rungs/ops/cpu_parts.hpp"
+#include "rungs/ops/floats.hpp"
+#include "rungs/ops/matrix.hpp"
+
+namespace rungs {
+
+Tensor CpuOps::allocate(const Shape& shape, DType dtype) { return Tensor(shape, dtype); }
+void CpuOps::upload(Tensor& device, const void* host) { std::memcpy(device.raw(), host, device.bytes()); }
+void CpuOps::download(void* host, const Tensor& device) { std::memcpy(host, device.raw(), device.bytes()); }
+
+void CpuOps::copy(Tensor& out, const Tensor& x) {
+  require_copy(out, x);
+  std::memcpy(out.raw(), x.raw(), x.bytes());
+}
+
+void CpuOps::gather(Tensor& out, const Tensor& table, const Tensor& index) {
+  require_gather(out, table, index);
+  const int64_t C = table.cols();
+  for (int64_t n = 0; n < index.count(); ++n) {
+    const int64_t row = index.data<int32_t>()[n];
+    if (row < 0 || row >= table.rows())
+      throw ShapeError(fmt::format("gather: index {} at row {} is not in [0, {})", row, n, table.rows()));
+    widen(out.data() + n * C, table, row * C, C);
+  }
+}
+
+void CpuOps::layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) {
+  require_layer_norm(out, x, weight, bias);
+  const auto in = matrix(x);
+  auto normed = matrix(out);
+  const int64_t rows = in.rows(), at_a_time = 64;
+  each((rows + at_a_time - 1) / at_a_time, x.count() > worth_threads, [&](int64_t block) {
+    for (int64_t n = block * at_a_time; n < std::min(rows, (block + 1) * at_a_time); ++n) {
+      const float mean = in.row(n).mean();
+      const float variance = (in.row(n).array() - mean).square().mean();
+      const float scale = 1.0f / std::sqrt(variance + epsilon);
+      normed.row(n) =
+          ((in.row(n).array() - mean) * scale * row_vector(weight).array() + row_vector(bias).array()).matrix();
+    }
+  });
+}
+
+/// Each row of out = x · its scale · weight.
+template <class W>
+static void scaled_rows(Tensor& out, const Tensor& x, const W* weight, float epsilon) {
+  const int64_t N = x.rows(), C = x.cols();
+  for (int64_t n = 0; n < N; ++n) {
+    const float scale = 1.0f / std::sqrt(matrix(x).row(n).squaredNorm() / float(C) + epsilon);
+    const float* in = x.data() + n * C;
+    float* normed = out.data() + n * C;
+    for (int64_t c = 0; c < C; ++c) normed[c] = in[c] * scale * value_of(weight[c]);
+  }
+}
+
+void CpuOps::rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) {
+  require_rms_norm(out, x, weight);
+  with_floats(weight, [&](const auto* w) { scaled_rows(out, x, w, epsilon); });
+}
+
+void CpuOps::rotate(Tensor& x, const Rotary& rotary, const Tensor& position) {
+  const int64_t N = x.dim(0), D = x.cols(), H = x.rows() / std::max<int64_t>(N, 1), half = D / 2;
+  require_rotate(x, rotary.cos, rotary.sin, position);
+  for (int64_t n = 0; n < N; ++n) {
+    const int64_t p = position.data<int32_t>()[n];
+    if (p < 0 || p >= rotary.cos.rows())
+      throw ShapeError(fmt::format("rotate: position {} at row {} is not in [0, {})", p, n, rotary.cos.rows()));
+    const float *cos = rotary.cos.data() + p * half, *sin = rotary.sin.data() + p * half;
+    for (int64_t h = 0; h < H; ++h) {
+      float* head = x.data() + (n * H + h) * D;
+      for (int64_t i = 0; i < half; ++i) {
+        const float a = head[i], b = head[i + half];
+        head[i] = a * cos[i] - b * sin[i];
+        head[i + half] = b * cos[i] + a * sin[i];
+      }
+    }
+  }
+}
+
+void CpuOps::silu_times(Tensor& gate, const Tensor& up) {
+  require(gate.shape() == up.shape(), "silu_times(gate, up)", gate, up);
+  auto g = matrix(gate).array();
+  g = g / (1.0f + (-g).exp()) * matrix(up).array();
+}
+
+void CpuOps::relu(Tensor& x) { matrix(x) = matrix(x).cwiseMax(0.0f); }
+
+void CpuOps::add(Tensor& x, const Tensor& y) {
+  require(x.shape() == y.shape(), "add(x, y)", x, y);
+  matrix(x) += matrix(y);
+}
+
+void use_threads(int n) { omp_set_num_threads(n); }
+
+}  // namespace rungs

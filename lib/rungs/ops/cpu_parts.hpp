@@ -1,0 +1,74 @@
+/// What the files of CpuOps share: when threads pay, and how much memory they take for themselves.
+#pragma once
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "rungs/ops/require.hpp"
+
+namespace rungs {
+
+/// \name When several threads are worth it
+/// Where other programs keep the processors busy, threads that share a piece of work wait milliseconds for each other,
+/// so what takes little time stays on one.
+///@{
+inline constexpr int64_t worth_threads = 1 << 20;         ///< elements of a loop
+inline constexpr double product_worth_threads = 1 << 25;  ///< multiplications of a product
+inline constexpr size_t bytes_worth_threads = 1 << 20;    ///< bytes of a weight: 30 microseconds of reading
+/// A product of (N, C) and (C, K).
+inline bool worth_threads_in_product(int64_t N, int64_t C, int64_t K) {
+  return double(N) * double(C) * double(K) > product_worth_threads;
+}
+/// T queries over S keys, all heads together `width` wide.
+inline bool worth_threads_in_attention(int64_t T, int64_t S, int64_t width) {
+  return double(T) * double(S) * double(width) > product_worth_threads;
+}
+///@}
+
+/// \name Memory
+///@{
+inline constexpr int64_t widened_floats = 1 << 20;   ///< of a 16-bit weight, at a time
+inline constexpr int64_t keys_at_a_time = 128;       ///< that one query reads
+inline constexpr int64_t scores_in_cache = 1 << 15;  ///< floats of each thread, 128 KiB
+/// Rows of C elements that are widened at a time.
+inline int64_t widened_rows(int64_t C) { return std::max<int64_t>(1, widened_floats / std::max<int64_t>(C, 1)); }
+/// Of keys_at_a_time each, the last perhaps shorter.
+inline int64_t chunks_of_keys(int64_t S) { return (S + keys_at_a_time - 1) / keys_at_a_time; }
+/// Floats of each chunk of keys and each head: its part of the result (D), largest score, sum of weights, weights.
+inline int64_t room_of_chunk(int64_t D) { return D + 2 + keys_at_a_time; }
+/// Floats of each thread for scores of some queries over S keys: whole lines of the cache, for how Eigen sums a row
+/// depends on where it begins.
+inline int64_t room_of_scores(int64_t S) { return std::max(scores_in_cache, (S + 15) / 16 * 16); }
+///@}
+
+/// work(i) for each i in [0, n), the last ones first. An OpenMP region allocates even where it runs on one thread, so
+/// that is no region.
+template <class Work>
+void each(int64_t n, bool threads, const Work& work) {
+  if (!threads) {
+    for (int64_t i = n; i-- > 0;) work(i);
+    return;
+  }
+#pragma omp parallel for schedule(dynamic)
+  for (int64_t i = 0; i < n; ++i) work(n - 1 - i);
+}
+
+/// work(first, last) for one part of [0, n) on each thread; parts begin at multiples of `grain`.
+template <class Work>
+void in_parts(int64_t n, int64_t grain, bool threads, const Work& work) {
+  const int64_t grains = (n + grain - 1) / grain;
+  if (!threads || grains < 2) {
+    work(int64_t(0), n);
+    return;
+  }
+#pragma omp parallel
+  {
+    const int64_t T = omp_get_num_threads(), t = omp_get_thread_num();
+    const int64_t first = grains * t / T * grain, last = std::min(n, grains * (t + 1) / T * grain);
+    if (first < last) work(first, last);
+  }
+}
+
+}  // namespace rungs

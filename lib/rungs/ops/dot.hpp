@@ -1,0 +1,34 @@
+/// What decoding a token consists of: products of many rows with few. They are bound by reading the many, so each of
+/// those is read once.
+#pragma once
+
+#include <cstdint>
+
+#include "rungs/tensor/tensor.hpp"
+
+namespace rungs {
+
+/// Rows of x up to which product_of_few_rows is the faster way.
+inline constexpr int64_t few_rows = 12;
+
+/// Columns [first, last) of out = x · weightᵀ, on the calling thread.  out: (N, K) f32; x: (N, C) f32; weight: (K, C)
+/// f32, bf16 or f16. The sums are f32; an element is the same to the last bit whatever N, the columns and the threads
+/// are. Shapes are the caller's to check. \throws ShapeError for a weight of another dtype.
+void product_of_few_rows(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last);
+
+/// Rows of floats in memory, each `stride` floats after the one before.
+template <class T>
+struct StridedRows {
+  T* data;
+  int64_t count, stride;
+};
+
+/// scores[n, s] = x[n] · keys[s].  x: N rows of D; keys: S rows of D; scores: N rows of S.
+void dots_with_rows(const StridedRows<float>& scores, const StridedRows<const float>& x,
+                    const StridedRows<const float>& keys, int64_t D);
+
+/// out[n] += Σ over s of weights[n, s] · values[s].  out: N rows of D; weights: N rows of S; values: S rows of D.
+void add_sums_of_rows(const StridedRows<float>& out, const StridedRows<const float>& weights,
+                      const StridedRows<const float>& values, int64_t D);
+
+}  // namespace rungs

@@ -1,0 +1,78 @@
+/// The checks of shapes that begin an operation, the same on every device.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "rungs/tensor/tensor.hpp"
+
+namespace rungs {
+
+/// \throws ShapeError naming the operation and every shape that took part.
+template <class... T>
+void require(bool fits, const char* operation, const T&... tensors) {
+  if (fits) return;
+  std::string shapes;
+  ((shapes += (shapes.empty() ? "" : ", ") + to_string(tensors.shape())), ...);
+  throw ShapeError(fmt::format("{}: these shapes do not fit together: {}", operation, shapes));
+}
+
+/// (N, H, D) seen as (N, H·D), the shape that a projection writes.
+inline Tensor joined_heads(Tensor& heads) { return heads.reshaped({heads.dim(0), heads.count() / heads.dim(0)}); }
+
+/// \name What fits together in each operation. \throws ShapeError
+///@{
+
+/// Of Ops::copy.
+inline void require_copy(const Tensor& out, const Tensor& x) {
+  require(out.shape() == x.shape() && out.dtype() == x.dtype(), "copy(out, x)", out, x);
+}
+/// Of Ops::gather.
+inline void require_gather(const Tensor& out, const Tensor& table, const Tensor& index) {
+  require(out.rows() == index.count() && out.cols() == table.cols(), "gather(out, table, index)", out, table, index);
+}
+/// Of Ops::linear.
+inline void require_linear(const Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  require(x.cols() == weight.cols() && out.rows() == x.rows() && out.cols() == weight.rows() &&
+              (!bias || bias.count() == weight.rows()),
+          "linear(out, x, weight, bias)", out, x, weight, bias);
+}
+/// Of Ops::layer_norm.
+inline void require_layer_norm(const Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  require(out.shape() == x.shape() && weight.count() == x.cols() && bias.count() == x.cols(),
+          "layer_norm(out, x, weight, bias)", out, x, weight, bias);
+}
+/// Of Ops::rms_norm.
+inline void require_rms_norm(const Tensor& out, const Tensor& x, const Tensor& weight) {
+  require(out.shape() == x.shape() && weight.count() == x.cols(), "rms_norm(out, x, weight)", out, x, weight);
+}
+/// Of Ops::rotate.
+inline void require_rotate(const Tensor& x, const Tensor& cos, const Tensor& sin, const Tensor& position) {
+  require(cos.cols() * 2 == x.cols() && cos.shape() == sin.shape() && position.count() == x.dim(0),
+          "rotate(x, cos, sin, position)", x, cos, sin, position);
+}
+/// Of Ops::norm_gated.
+inline void require_gated(const Tensor& hidden, const Tensor& up, const Tensor& x, const Tensor& gate_weight,
+                          const Tensor& up_weight) {
+  require(gate_weight.shape() == up_weight.shape() && gate_weight.cols() == x.cols() && hidden.shape() == up.shape() &&
+              hidden.cols() == gate_weight.rows() && hidden.rows() == x.rows(),
+          "norm_gated(hidden, x, gate, up)", hidden, x, gate_weight, up_weight);
+}
+
+/// The sizes of one call of attend.
+struct AttendSizes {
+  int64_t T, S, H, G, D;
+};
+/// Checks them too.
+inline AttendSizes require_attend(const Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+  const bool heads = q.shape().rank() == 3;
+  const AttendSizes s{q.dim(0), k.dim(0), heads ? q.dim(1) : 1, k.shape().rank() == 3 ? k.dim(1) : 1, q.cols()};
+  require(
+      out.shape() == q.shape() && k.shape() == v.shape() && k.cols() == s.D && s.T <= s.S && s.G > 0 && s.H % s.G == 0,
+      "attend(out, q, k, v)", out, q, k, v);
+  return s;
+}
+///@}
+
+}  // namespace rungs

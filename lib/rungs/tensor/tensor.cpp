@@ -1,0 +1,176 @@
+#include "rungs/tensor/tensor.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace rungs {
+
+static FreshMemory fresh_memory = FreshMemory::nan;
+
+void set_fresh_memory(FreshMemory kind) { fresh_memory = kind; }
+
+Shape::Shape(std::span<const int64_t> dims) {
+  if (dims.size() > size_t(max_rank))
+    throw ShapeError(fmt::format("a tensor has at most {} dimensions, not {}", max_rank, dims.size()));
+  for (const int64_t dim : dims) {
+    if (dim < 0) throw ShapeError(fmt::format("a dimension cannot be {}", dim));
+    dims_[size_t(rank_++)] = dim;
+    constexpr int64_t most = int64_t(1) << 59;  // so that the bytes of no dtype overflow
+    if (__builtin_mul_overflow(count_, dim, &count_) || count_ > most)
+      throw ShapeError(fmt::format("a tensor of shape ({}) is too large", fmt::join(dims, ", ")));
+  }
+}
+
+void Shape::fail(int i) const {
+  throw ShapeError(fmt::format("a tensor of shape {} has no dimension {}", to_string(*this), i));
+}
+
+std::string to_string(const Shape& shape) {
+  std::string text = "(";
+  for (int i = 0; i < shape.rank(); ++i) text += fmt::format("{}{}", i ? ", " : "", shape[i]);
+  return text + (shape.rank() == 1 ? ",)" : ")");
+}
+
+Tensor Tensor::uninitialised(const Shape& shape, DType dtype) {
+  constexpr size_t alignment = 64;  // a cache line, and the widest vector register
+  const size_t bytes = (size_t(shape.count()) * bytes_of(dtype) + alignment) / alignment * alignment;
+  void* memory = std::aligned_alloc(alignment, bytes);
+  if (!memory) throw Error(fmt::format("no memory for a tensor of shape {}: {} bytes", to_string(shape), bytes));
+  return Tensor(shape, dtype, Memory(memory, std::free));
+}
+
+/// Uniform in [-1, 1), the same for every tensor of this size.
+static void fill_with_noise(std::span<float> out) {
+  uint32_t state = 2463534242u + uint32_t(out.size());
+  for (float& x : out) {
+    state ^= state << 13, state ^= state >> 17, state ^= state << 5;
+    x = float(state) * 0x1p-31f - 1.0f;
+  }
+}
+
+Tensor::Tensor(const Shape& shape, DType dtype) : Tensor(uninitialised(shape, dtype)) {
+  if (dtype == DType::f32 && fresh_memory == FreshMemory::noise) {
+    fill_with_noise({data<float>(), size_t(count())});
+  } else if (dtype == DType::f32) {
+    std::fill_n(data<float>(), count(), std::bit_cast<float>(never_written));
+  } else {
+    const bool integer = dtype == DType::i32 || dtype == DType::i64;
+    std::memset(data_, integer ? 0 : 0xff, bytes());  // all ones is a NaN in every float format
+  }
+}
+
+Tensor& Tensor::operator=(Tensor&& o) noexcept {
+  shape_ = std::exchange(o.shape_, Shape{0});
+  dtype_ = o.dtype_;
+  memory_ = std::move(o.memory_);
+  data_ = std::exchange(o.data_, nullptr);
+  return *this;
+}
+
+Tensor Tensor::view_of(const void* data, const Shape& shape, DType dtype) {
+  Tensor view;
+  view.shape_ = shape, view.dtype_ = dtype;
+  view.data_ = const_cast<void*>(data);
+  return view;
+}
+
+static Shape with_first(const Shape& shape, int64_t first) {
+  int64_t dims[Shape::max_rank];
+  for (int i = 0; i < shape.rank(); ++i) dims[i] = i ? shape[i] : first;
+  return Shape(std::span<const int64_t>(dims, size_t(shape.rank())));
+}
+
+Tensor Tensor::view_rows(int64_t first, int64_t n) const {
+  if (shape_.rank() == 0 || first < 0 || n < 0 || first > dim(0) || n > dim(0) - first)
+    throw ShapeError(fmt::format("{} rows from {} on are not in a tensor of shape {}", n, first, to_string(shape_)));
+  const int64_t row = dim(0) ? count() / dim(0) : 0;  // elements of one entry
+  return view_of(static_cast<char*>(data_) + size_t(first * row) * bytes_of(dtype_), with_first(shape_, n), dtype_);
+}
+
+Tensor Tensor::operator[](int64_t i) const {
+  int64_t dims[Shape::max_rank];
+  for (int d = 1; d < shape_.rank(); ++d) dims[d - 1] = shape_[d];
+  Tensor entry = view_rows(i, 1);
+  return entry.reshaped(Shape(std::span<const int64_t>(dims, size_t(shape_.rank() - 1))));
+}
+
+Tensor Tensor::reshaped(const Shape& shape) const {
+  if (shape.count() != count())
+    throw ShapeError(fmt::format("a tensor of shape {} cannot be seen as {}: {} elements are not {}", to_string(shape_),
+                                 to_string(shape), count(), shape.count()));
+  return view_of(data_, shape, dtype_);
+}
+
+Tensor Tensor::copy() const {
+  if (!data_) return {};
+  Tensor copy = uninitialised(shape_, dtype_);
+  std::memcpy(copy.data_, data_, bytes());
+  return copy;
+}
+
+double Tensor::value(int64_t i) const {
+  if (uint64_t(i) >= uint64_t(count())) fail_index(std::span(&i, 1));
+  switch (dtype_) {
+    case DType::f32:
+      return data<float>()[i];
+    case DType::f64:
+      return data<double>()[i];
+    case DType::bf16:
+      return to_float(data<bf16>()[i]);
+    case DType::f16:
+      return to_float(data<f16>()[i]);
+    case DType::i32:
+      return data<int32_t>()[i];
+    case DType::i64:
+      return double(data<int64_t>()[i]);
+  }
+  return 0;
+}
+
+void Tensor::fail_index(std::span<const int64_t> index) const {
+  throw ShapeError(
+      fmt::format("index ({}) is outside a tensor of shape {}", fmt::join(index, ", "), to_string(shape_)));
+}
+
+void Tensor::fail_dtype(DType wanted) const {
+  throw ShapeError(fmt::format("a tensor of {} was used as {}", name_of(dtype_), name_of(wanted)));
+}
+
+Tensor converted(const Tensor& tensor, DType dtype) {
+  const auto is_integer = [](DType type) { return type == DType::i32 || type == DType::i64; };
+  if (is_integer(tensor.dtype()) != is_integer(dtype) || dtype == DType::f16)
+    throw ShapeError(fmt::format("{} is not converted to {}", name_of(tensor.dtype()), name_of(dtype)));
+  if (tensor.dtype() == dtype) return tensor.copy();
+  Tensor out = Tensor::uninitialised(tensor.shape(), dtype);
+  for (int64_t i = 0; i < tensor.count(); ++i) {
+    switch (dtype) {
+      case DType::f32:
+        out.data<float>()[i] = float(tensor.value(i));
+        break;
+      case DType::f64:
+        out.data<double>()[i] = tensor.value(i);
+        break;
+      case DType::bf16:
+        out.data<bf16>()[i] = to_bf16(float(tensor.value(i)));
+        break;
+      case DType::i64:
+        out.data<int64_t>()[i] = tensor.data<int32_t>()[i];
+        break;
+      case DType::i32: {
+        const int64_t value = tensor.data<int64_t>()[i];
+        if (value != int32_t(value)) throw ShapeError(fmt::format("{} does not fit in an i32", value));
+        out.data<int32_t>()[i] = int32_t(value);
+        break;
+      }
+      case DType::f16:
+        break;  // refused above
+    }
+  }
+  return out;
+}
+
+}  // namespace rungs

@@ -1,0 +1,164 @@
+/// A Tensor is a shape, a dtype and contiguous row-major memory: its own, or a view of somebody else's.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "rungs/base/error.hpp"
+#include "rungs/tensor/dtype.hpp"
+
+/// The library that every lesson stands on. It knows no lesson.
+namespace rungs {
+
+/// Up to four dimensions, outermost first. The element count is checked for overflow when a shape is made.
+class Shape {
+ public:
+  static constexpr int max_rank = 4;
+
+  Shape() = default;
+  /// \throws ShapeError for more than four dimensions, a negative one, or a count above 2⁵⁹.
+  Shape(std::initializer_list<int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
+  explicit Shape(std::span<const int64_t> dims);
+
+  int rank() const { return rank_; }
+  /// The number of elements: the product of all dimensions, 1 for a scalar.
+  int64_t count() const { return count_; }
+  /// Dimension i; from the back when i is negative, so [-1] is the innermost. \throws ShapeError
+  int64_t operator[](int i) const {
+    const int k = i < 0 ? i + rank_ : i;
+    if (k < 0 || k >= rank_) fail(i);
+    return dims_[size_t(k)];
+  }
+  bool operator==(const Shape& o) const { return rank_ == o.rank_ && dims_ == o.dims_; }
+
+ private:
+  [[noreturn]] void fail(int i) const;
+  std::array<int64_t, max_rank> dims_{};
+  int64_t count_ = 1;
+  int rank_ = 0;
+};
+
+/// "(3, 4)"
+std::string to_string(const Shape& shape);
+
+/// What stands in memory that nobody has written yet.
+enum class FreshMemory {
+  nan,    ///< one special NaN, so that reading it shows at once; also tells "never written" from "went wrong"
+  noise,  ///< the same finite noise for the same size: NaN spreads and makes different mistakes look alike
+};
+
+/// Sets what tensors made from now on hold. The default is FreshMemory::nan.
+void set_fresh_memory(FreshMemory kind);
+
+/// The NaN of FreshMemory::nan.
+inline constexpr uint32_t never_written = 0x7fc0dead;
+
+/// Moves, but copies only when asked: `copy()` is a new tensor, `view()` the same memory. A view does not keep the
+/// memory alive.
+class Tensor {
+ public:
+  using Memory = std::unique_ptr<void, void (*)(void*)>;
+
+  /// No tensor at all: `if (bias)` is false.
+  Tensor() = default;
+  /// Owns fresh memory, 64-byte aligned, filled as set_fresh_memory says (integers with zeros).
+  explicit Tensor(const Shape& shape, DType dtype = DType::f32);
+  /// Takes over memory that came from elsewhere, a device for example.
+  Tensor(const Shape& shape, DType dtype, Memory memory)
+      : shape_(shape), dtype_(dtype), memory_(std::move(memory)), data_(memory_.get()) {}
+  /// Looks at memory that somebody else owns.
+  static Tensor view_of(const void* data, const Shape& shape, DType dtype);
+  /// Owns memory whose content is undefined.
+  static Tensor uninitialised(const Shape& shape, DType dtype = DType::f32);
+
+  Tensor(Tensor&& o) noexcept { *this = std::move(o); }
+  Tensor& operator=(Tensor&& o) noexcept;
+
+  explicit operator bool() const { return data_ != nullptr; }
+  const Shape& shape() const { return shape_; }
+  DType dtype() const { return dtype_; }
+  int64_t dim(int i) const { return shape_[i]; }
+  int64_t count() const { return data_ ? shape_.count() : 0; }
+  size_t bytes() const { return size_t(count()) * bytes_of(dtype_); }
+  /// The tensor seen as a matrix: the innermost dimension is the column, all others together the row.
+  int64_t cols() const { return shape_.rank() == 0 ? 1 : shape_[-1]; }
+  int64_t rows() const { return cols() == 0 ? 0 : count() / cols(); }
+
+  /// The elements in memory order. \throws ShapeError when T is not the dtype.
+  template <class T = float>
+  T* data() {
+    if (dtype_of<T> != dtype_) fail_dtype(dtype_of<T>);
+    return static_cast<T*>(data_);
+  }
+  template <class T = float>
+  const T* data() const {
+    return const_cast<Tensor*>(this)->data<T>();
+  }
+  void* raw() { return data_; }
+  const void* raw() const { return data_; }
+
+  /// One element by its indices, as many as there are dimensions. \throws ShapeError outside the tensor.
+  template <class T = float, class... I>
+  T& at(I... index) {
+    const int64_t i[] = {int64_t(index)...};
+    return data<T>()[offset(std::span<const int64_t>(i, sizeof...(I)))];
+  }
+  template <class T = float, class... I>
+  const T& at(I... index) const {
+    return const_cast<Tensor*>(this)->at<T>(index...);
+  }
+  /// The f32 element at (i), (i, j), ...: what lessons use. \throws ShapeError outside the tensor.
+  template <class... I>
+  float& operator()(I... index) {
+    return at<float>(index...);
+  }
+  template <class... I>
+  float operator()(I... index) const {
+    return at<float>(index...);
+  }
+  /// Element i in memory order. \throws ShapeError outside the tensor.
+  float& flat(int64_t i) {
+    if (uint64_t(i) >= uint64_t(count())) fail_index(std::span(&i, 1));
+    return data<float>()[i];
+  }
+  float flat(int64_t i) const { return const_cast<Tensor*>(this)->flat(i); }
+  /// Element i in memory order of any dtype, as a double.
+  double value(int64_t i) const;
+
+  /// Entries [first, first + n) of the outermost dimension: the same memory, not a copy. \throws ShapeError
+  Tensor view_rows(int64_t first, int64_t n) const;
+  /// Entry i of the outermost dimension, which disappears: (B, S, D)[i] is (S, D). \throws ShapeError
+  Tensor operator[](int64_t i) const;
+  /// The same memory under another shape of the same count. \throws ShapeError
+  Tensor reshaped(const Shape& shape) const;
+  Tensor view() const { return view_of(data_, shape_, dtype_); }
+  Tensor copy() const;
+
+ private:
+  size_t offset(std::span<const int64_t> index) const {
+    if (int(index.size()) != shape_.rank()) fail_index(index);
+    uint64_t at = 0;
+    for (size_t d = 0; d < index.size(); ++d) {
+      const auto size = uint64_t(shape_[int(d)]);
+      if (uint64_t(index[d]) >= size) fail_index(index);
+      at = at * size + uint64_t(index[d]);
+    }
+    return at;
+  }
+  [[noreturn]] void fail_index(std::span<const int64_t> index) const;
+  [[noreturn]] void fail_dtype(DType wanted) const;
+
+  Shape shape_{0};
+  DType dtype_ = DType::f32;
+  Memory memory_{nullptr, nullptr};
+  void* data_ = nullptr;
+};
+
+/// A new tensor of another dtype, each element converted. Integers and floats do not mix. \throws ShapeError
+Tensor converted(const Tensor& tensor, DType dtype);
+
+}  // namespace rungs

@@ -1,0 +1,51 @@
+#include "rungs/tokenizer/bpe_tables.hpp"
+
+#include <fmt/format.h>
+
+#include "rungs/base/error.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/base/json.hpp"
+#include "rungs/tokenizer/byte_level.hpp"
+#include "rungs/tokenizer/split.hpp"
+
+namespace rungs {
+
+using nlohmann::json;
+
+BpeTables load_bpe_tables(const std::filesystem::path& path) try {
+  const std::string file = path.string();
+  const json j = parse_json(read_text(path), file), &model = j.at("model");
+  BpeTables bpe;
+  std::map<std::string, int32_t> ids = model.at("vocab").get<std::map<std::string, int32_t>>();
+  for (const json& token : j.at("added_tokens")) {
+    const std::string name = token.at("content").get<std::string>();
+    ids[name] = bpe.specials[name] = token.at("id").get<int32_t>();
+  }
+  bpe.tokens.resize(ids.size());
+  bpe.byte_tokens.fill(-1);
+  for (const auto& [shown, id] : ids) {
+    if (id < 0 || size_t(id) >= ids.size())
+      throw FileError(fmt::format("{}: token {}: wanted an id below {}, found {}", file, shown, ids.size(), id));
+    const auto read = bpe.specials.contains(shown) ? shown : read_bytes(shown);
+    if (!read) throw FileError(fmt::format("{}: token {}: wanted the alphabet of bytes", file, shown));
+    const std::string& bytes = bpe.tokens[size_t(id)] = *read;
+    if (bytes.size() == 1) bpe.byte_tokens[uint8_t(bytes[0])] = id;
+  }
+  for (size_t byte = 0; byte < 256; ++byte)
+    if (bpe.byte_tokens[byte] < 0) throw FileError(fmt::format("{}: the byte {} has no token", file, byte));
+  for (const json& pair : model.at("merges")) {
+    const std::string left = pair.at(0).get<std::string>(), right = pair.at(1).get<std::string>();
+    const auto id = [&](const std::string& name) {
+      if (!ids.contains(name)) throw FileError(fmt::format("{}: a merge names {}, which is no token", file, name));
+      return ids.at(name);
+    };
+    bpe.merges[{id(left), id(right)}] = {int32_t(bpe.merges.size()), id(left + right)};
+  }
+  const Pattern pattern(j.at("/pre_tokenizer/pretokenizers/0/pattern/Regex"_json_pointer).get<std::string>());
+  bpe.split = [pattern](std::string_view text) { return split(text, pattern); };
+  return bpe;
+} catch (const json::exception& e) {
+  throw FileError(fmt::format("{}: no byte-level BPE: {}", path.string(), e.what()));
+}
+
+}  // namespace rungs

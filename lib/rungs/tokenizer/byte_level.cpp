@@ -1,0 +1,54 @@
+#include "rungs/tokenizer/byte_level.hpp"
+
+#include <array>
+#include <cstdint>
+
+#include "rungs/tokenizer/utf8.hpp"
+
+namespace rungs {
+
+namespace {
+
+bool stands_for_itself(int byte) {
+  return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
+}
+
+struct Alphabet {
+  std::array<uint16_t, 256> code{};   // of each byte
+  std::array<int16_t, 0x144> byte{};  // of each code; -1: none
+
+  Alphabet() {
+    byte.fill(-1);
+    uint16_t next = 0x100;
+    for (int b = 0; b < 256; ++b) {
+      code[size_t(b)] = stands_for_itself(b) ? uint16_t(b) : next++;
+      byte[code[size_t(b)]] = int16_t(b);
+    }
+  }
+};
+
+const Alphabet& alphabet() {
+  static const Alphabet table;
+  return table;
+}
+
+}  // namespace
+
+std::string write_bytes(std::string_view bytes) {
+  std::string written;
+  for (const char byte : bytes) append_utf8(written, alphabet().code[uint8_t(byte)]);
+  return written;
+}
+
+std::optional<std::string> read_bytes(std::string_view written) {
+  std::string bytes;
+  while (!written.empty()) {
+    const Character c = first_character(written);
+    if (!c.valid || c.code >= alphabet().byte.size() || alphabet().byte[c.code] < 0) return std::nullopt;
+    bytes += char(alphabet().byte[c.code]);
+    written.remove_prefix(c.length);
+  }
+  return bytes;
+}
+
+}  // namespace rungs
