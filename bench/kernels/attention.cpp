@@ -14,7 +14,7 @@ struct Heads {
 };
 
 /// out = the attention of one query and head over keys 0 to `last`.  q: (D); k, v: (S, G, D) of head g.
-std::vector<double> attend(const float* q, const std::vector<float>& k, const std::vector<float>& v, int last, int g,
+std::vector<double> sdpa(const float* q, const std::vector<float>& k, const std::vector<float>& v, int last, int g,
                            Heads h) {
   std::vector<double> score(size_t(last) + 1), out(size_t(h.D), 0.0);
   const auto row = [&](int s) { return (size_t(s) * h.G + g) * h.D; };
@@ -50,7 +50,7 @@ void measure_prompt(Bench& bench) {
                      for (int i = 0; i < 24; ++i) {
                        const int t = i == 0 ? 0 : T - 1 - i * (T - 1) / 24, head = i * 5 % h.H;
                        const size_t at = (size_t(t) * h.H + head) * h.D;
-                       const auto want = attend(from.data() + at, keys, values, t, head / (h.H / h.G), h);
+                       const auto want = sdpa(from.data() + at, keys, values, t, head / (h.H / h.G), h);
                        for (int d = 0; d < h.D; ++d) worst.compare(got[at + d], want[d], tolerance);
                      }
                      return worst.share;
@@ -80,7 +80,7 @@ void measure_decode(Bench& bench) {
     const auto got = out.download(turn), from = q.download(turn), keys = k.download(turn), values = v.download(turn);
     Worst worst;
     for (int head = 0; head < h.H; ++head) {
-      const auto want = attend(from.data() + size_t(head) * h.D, keys, values, capacity - 1, head / (h.H / h.G), h);
+      const auto want = sdpa(from.data() + size_t(head) * h.D, keys, values, capacity - 1, head / (h.H / h.G), h);
       for (int d = 0; d < h.D; ++d) worst.compare(got[size_t(head) * h.D + d], want[d], 2e-5);
     }
     return worst.share;

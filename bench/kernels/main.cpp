@@ -16,7 +16,7 @@ constexpr const char* usage =
     R"({0} [--only LADDER] [--seconds S] [--json FILE] [--tiny] [--torch SHAPE=MILLISECONDS]...
 Checks and measures every rung of kernels/, and whole models, {1}.
   --only LADDER   only what begins so: copy, "matmul f32", "matmul bf16", gemv, softmax, rms_norm, layer_norm, add,
-                  silu_times, rope, embedding, sample, attention, "model 8b"
+                  silu_mul, rope, embedding, sample, attention, "model 8b"
   --seconds S     for how long a rung is measured; 0.3
   --json FILE     writes all figures there
   --tiny          sizes that only show that everything works

@@ -7,7 +7,7 @@
 #include "kernels/layer_norm/layer_norm.hpp"
 #include "kernels/rms_norm/rms_norm.hpp"
 #include "kernels/rope/rope.hpp"
-#include "kernels/silu_times/silu_times.hpp"
+#include "kernels/silu_mul/silu_mul.hpp"
 #include "kernels/softmax/softmax.hpp"
 
 namespace rungs::bench {
@@ -165,16 +165,16 @@ void measure_elements(Bench& bench) {
     r.measure(
         "02 16 bytes per thread", [&](int t) { add_02(r.x[t], r.y[t], count, nullptr); }, sum);
   }
-  if (bench.wants("silu_times")) {
+  if (bench.wants("silu_mul")) {
     InPlace r(bench, size_t(count), 12.0 * count);
-    bench.ladder("silu_times", fmt::format("{} elements", count), Unit::byte, bench.copy_bandwidth, "copying");
+    bench.ladder("silu_mul", fmt::format("{} elements", count), Unit::byte, bench.copy_bandwidth, "copying");
     const auto gate = [](const auto& x, const auto& y, size_t i) {
       return x[i] / (1 + std::exp(-double(x[i]))) * y[i];
     };
     r.measure(
-        "01 thread per element", [&](int t) { silu_times_01(r.x[t], r.y[t], count, nullptr); }, gate);
+        "01 thread per element", [&](int t) { silu_mul_01(r.x[t], r.y[t], count, nullptr); }, gate);
     r.measure(
-        "02 16 bytes per thread", [&](int t) { silu_times_02(r.x[t], r.y[t], count, nullptr); }, gate);
+        "02 16 bytes per thread", [&](int t) { silu_mul_02(r.x[t], r.y[t], count, nullptr); }, gate);
   }
 }
 

@@ -10,8 +10,8 @@
 
 namespace rungs {
 
-void CudaOps::attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
-  const AttendSizes s = require_attend(out, q, k, v);
+void CudaOps::sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+  const SdpaSizes s = require_sdpa(out, q, k, v);
   require_head_width(s.D);
   if (s.T == 0) return;
   constexpr int64_t many = 256;  // queries: four tiles for each head
@@ -28,12 +28,12 @@ static CacheRows cache_rows(const LayerCache& cache, const Rows& rows) {
 
 // The keys and values of these rows are in the cache. One row a sequence: positions are read on the device. Otherwise
 // each run is a call of its own, whose queries share the tiles of keys.
-void CudaOps::attend_cached(Tensor& out, const Tensor& q, const Rows& rows, const LayerCache& cache) {
-  if (!rows.one_each()) {
+void CudaOps::sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, const LayerCache& cache) {
+  if (!rows.is_decode()) {
     for (const Run& run : rows.runs) {
       Tensor run_out = out.view_rows(run.first, run.count);  // (T, H, D)
       const int64_t S = run.start + run.count;
-      attend(run_out, q.view_rows(run.first, run.count), cache.k[run.sequence].view_rows(0, S),
+      sdpa(run_out, q.view_rows(run.first, run.count), cache.k[run.sequence].view_rows(0, S),
              cache.v[run.sequence].view_rows(0, S));
     }
     return;
@@ -56,7 +56,7 @@ void CudaOps::attention(Tensor& out, const Tensor& q, const Tensor& k, const Ten
   const int64_t D = k.cols();
   append_01(cache_rows(*cache, rows), k.data(), v.data(), as_int(k.dim(0)), as_int(k.rows() / k.dim(0)), as_int(D),
             stream_);
-  attend_cached(out, q, rows, *cache);
+  sdpa_cached(out, q, rows, *cache);
 }
 
 // q, k, v = the projections of rms_norm(x), not turned yet, for few rows. False where the dtypes differ.
@@ -81,23 +81,23 @@ bool CudaOps::project(const QkvScratch& s, const Tensor& x, const QkvWeights& w)
 }
 
 void CudaOps::norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
-                       const Rotary& rotary, const Rows& rows) {
-  if (x.rows() > few_rows || !project({normed, q, k, v}, x, w))
+                       const RopeTables& rotary, const Rows& rows) {
+  if (x.rows() > gemv_max_rows || !project({normed, q, k, v}, x, w))
     return Ops::norm_qkv(normed, q, k, v, x, w, rotary, rows);
-  rotate(q, rotary, rows.position);
-  rotate(k, rotary, rows.position);
+  apply_rope(q, rotary, rows.position);
+  apply_rope(k, rotary, rows.position);
 }
 
 // Turned keys go straight into the cache. Many rows are one product with the three weights, where these lie together.
 void CudaOps::self_attention(Tensor& out, const QkvScratch& s, const Tensor& x, const QkvWeights& w,
-                             const Rotary& rotary, const Rows& rows, LayerCache* cache) {
-  const bool few = x.rows() <= few_rows;
+                             const RopeTables& rotary, const Rows& rows, LayerCache* cache) {
+  const bool few = x.rows() <= gemv_max_rows;
   const Tensor all = few ? Tensor() : joined({&w.q, &w.k, &w.v});  // ((H + 2G)·D, C)
   if (!cache || taps_are_watched() || (few ? !project(s, x, w) : !all))
     return Ops::self_attention(out, s, x, w, rotary, rows, cache);
-  require_rotate(s.q, rotary.cos, rotary.sin, rows.position);
+  require_rope(s.q, rotary.cos, rotary.sin, rows.position);
   const int N = as_int(x.rows()), D = as_int(s.q.cols()), H = as_int(s.q.dim(1)), G = as_int(s.k.dim(1));
-  const RotaryTables angles{rotary.cos.data(), rotary.sin.data()};
+  const RopePointers angles{rotary.cos.data(), rotary.sin.data()};
   const CacheRows to = cache_rows(*cache, rows);
   if (few) {
     rope_02_append(s.q.data(), to, s.k.data(), s.v.data(), angles, N, H, G, D, stream_);
@@ -106,7 +106,7 @@ void CudaOps::self_attention(Tensor& out, const QkvScratch& s, const Tensor& x, 
     norm_product(qkv, s.normed, x, w.norm, w.epsilon, all);
     rope_02_append_qkv(s.q.data(), to, qkv.data(), angles, N, H, G, D, stream_);
   }
-  attend_cached(out, s.q, rows, *cache);
+  sdpa_cached(out, s.q, rows, *cache);
 }
 
 }  // namespace rungs

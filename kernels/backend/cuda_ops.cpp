@@ -10,7 +10,7 @@
 #include "kernels/matmul/matmul.hpp"
 #include "kernels/rms_norm/rms_norm.hpp"
 #include "kernels/rope/rope.hpp"
-#include "kernels/silu_times/silu_times.hpp"
+#include "kernels/silu_mul/silu_mul.hpp"
 #include "rungs/ops/floats.hpp"
 #include "rungs/ops/require.hpp"
 #include "rungs/tensor/tap.hpp"
@@ -27,8 +27,8 @@ static bool on_tensor_cores(const Tensor& weight) {
 
 CudaOps::~CudaOps() { forget_steps(); }
 
-void CudaOps::gather(Tensor& out, const Tensor& table, const Tensor& index) {
-  require_gather(out, table, index);
+void CudaOps::embedding(Tensor& out, const Tensor& table, const Tensor& index) {
+  require_embedding(out, table, index);
   const int N = as_int(index.count()), C = as_int(table.cols());
   if (N == 0) return;
   with_floats(table, [&](const auto* rows) { embedding_02(out.data(), rows, index.data<int32_t>(), N, C, stream_); });
@@ -50,7 +50,7 @@ void CudaOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const T
   require_linear(out, x, weight, bias);
   const int N = as_int(x.rows()), K = as_int(weight.rows()), C = as_int(x.cols());
   if (out.count() == 0) return;
-  if (N <= few_rows)
+  if (N <= gemv_max_rows)
     with_floats(weight, [&](const auto* w) { gemv_04(out.data(), x.data(), w, N, K, C, stream_); });
   else
     product(out.data(), x, weight);
@@ -58,7 +58,7 @@ void CudaOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const T
 }
 
 void CudaOps::add_linear(Tensor& x, Tensor& product, const Tensor& y, const Tensor& weight) {
-  if (y.rows() > few_rows || taps_are_watched()) return Ops::add_linear(x, product, y, weight);
+  if (y.rows() > gemv_max_rows || taps_are_watched()) return Ops::add_linear(x, product, y, weight);
   require_linear(x, y, weight, {});
   const int N = as_int(y.rows()), K = as_int(weight.rows()), C = as_int(y.cols());
   if (x.count() == 0) return;
@@ -79,8 +79,8 @@ void CudaOps::rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float
   });
 }
 
-void CudaOps::rotate(Tensor& x, const Rotary& rotary, const Tensor& position) {
-  require_rotate(x, rotary.cos, rotary.sin, position);
+void CudaOps::apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& position) {
+  require_rope(x, rotary.cos, rotary.sin, position);
   if (x.count() == 0) return;
   const int N = as_int(x.dim(0)), D = as_int(x.cols()), H = as_int(x.rows()) / N;
   rope_01(x.data(), {rotary.cos.data(), rotary.sin.data()}, position.data<int32_t>(), N, H, D, stream_);
@@ -90,9 +90,9 @@ void CudaOps::relu(Tensor& x) {
   if (x.count() > 0) relu_02(x.data(), x.count(), stream_);
 }
 
-void CudaOps::silu_times(Tensor& gate, const Tensor& up) {
-  require(gate.shape() == up.shape(), "silu_times(gate, up)", gate, up);
-  if (gate.count() > 0) silu_times_02(gate.data(), up.data(), gate.count(), stream_);
+void CudaOps::silu_mul(Tensor& gate, const Tensor& up) {
+  require(gate.shape() == up.shape(), "silu_mul(gate, up)", gate, up);
+  if (gate.count() > 0) silu_mul_02(gate.data(), up.data(), gate.count(), stream_);
 }
 
 void CudaOps::add(Tensor& x, const Tensor& y) {
@@ -119,15 +119,15 @@ void CudaOps::norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tenso
   if (hidden.count() == 0) return;
   const bool alike = w.norm.dtype() == w.gate.dtype() && w.gate.dtype() == w.up.dtype();
   const Tensor both = joined({&w.gate, &w.up});  // (2F, C)
-  if (N <= few_rows && alike) {
+  if (N <= gemv_max_rows && alike) {
     with_floats(w.gate, [&](const auto* gate) {
       using W = std::remove_cvref_t<decltype(*gate)>;
       gemv_norm_gated(hidden.data(), x.data(), w.norm.data<W>(), w.epsilon, gate, w.up.data<W>(), N, F, C, stream_);
     });
-  } else if (N > few_rows && both) {
+  } else if (N > gemv_max_rows && both) {
     Tensor gate_up = Tensor::view_of(together_.need<float>(2 * hidden.count()), {N, 2 * F}, DType::f32);
     norm_product(gate_up, normed, x, w.norm, w.epsilon, both);
-    silu_times_joined(hidden.data(), gate_up.data(), N, F, stream_);
+    silu_mul_joined(hidden.data(), gate_up.data(), N, F, stream_);
   } else {
     Ops::norm_gated(normed, hidden, up, x, w);
   }

@@ -11,23 +11,23 @@ class CudaOps : public CudaDevice {
  public:
   ~CudaOps() override;
 
-  void gather(Tensor& out, const Tensor& table, const Tensor& index) override;
+  void embedding(Tensor& out, const Tensor& table, const Tensor& index) override;
   void linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) override;
   void layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) override;
   void rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) override;
-  void rotate(Tensor& x, const Rotary& rotary, const Tensor& position) override;
+  void apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& position) override;
   void relu(Tensor& x) override;
-  void silu_times(Tensor& gate, const Tensor& up) override;
+  void silu_mul(Tensor& gate, const Tensor& up) override;
   void add(Tensor& x, const Tensor& y) override;
-  void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override;
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override;
 
   void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
                  LayerCache* cache) override;
   void norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
-                const Rotary& rotary, const Rows& rows) override;
+                const RopeTables& rotary, const Rows& rows) override;
   void norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) override;
   void self_attention(Tensor& out, const QkvScratch& scratch, const Tensor& x, const QkvWeights& w,
-                      const Rotary& rotary, const Rows& rows, LayerCache* cache) override;
+                      const RopeTables& rotary, const Rows& rows, LayerCache* cache) override;
   void add_linear(Tensor& x, Tensor& product, const Tensor& y, const Tensor& weight) override;
 
   void replay(const StepKey& key, const std::function<void()>& step) override;
@@ -43,7 +43,7 @@ class CudaOps : public CudaDevice {
   void norm_product(Tensor& out, Tensor& normed, const Tensor& x, const Tensor& norm, float epsilon,
                     const Tensor& weight);
   void product(float* out, const Tensor& x, const Tensor& weight);
-  void attend_cached(Tensor& out, const Tensor& q, const Rows& rows, const LayerCache& cache);
+  void sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, const LayerCache& cache);
   void capture(Step& step, const std::function<void()>& launches);
   void forget_steps();
 

@@ -8,7 +8,7 @@
 namespace rungs {
 
 /// A weight is read once for so many rows by the kernels of gemv; beyond, the tiles of matmul pay.
-inline constexpr int few_rows = 8;
+inline constexpr int gemv_max_rows = 8;
 
 /// The weights as one, or an empty tensor where they do not lie one behind the other.
 inline Tensor joined(std::initializer_list<const Tensor*> weights) {

@@ -8,14 +8,14 @@
 #include "kernels/layer_norm/layer_norm.hpp"
 #include "kernels/rms_norm/rms_norm.hpp"
 #include "kernels/rope/rope.hpp"
-#include "kernels/silu_times/silu_times.hpp"
+#include "kernels/silu_mul/silu_mul.hpp"
 #include "rungs/ops/floats.hpp"
 #include "rungs/ops/require.hpp"
 
 namespace rungs {
 
-void NaiveCudaOps::gather(Tensor& out, const Tensor& table, const Tensor& index) {
-  require_gather(out, table, index);
+void NaiveCudaOps::embedding(Tensor& out, const Tensor& table, const Tensor& index) {
+  require_embedding(out, table, index);
   const int N = as_int(index.count()), C = as_int(table.cols());
   if (N == 0) return;
   with_floats(table, [&](const auto* rows) { embedding_01(out.data(), rows, index.data<int32_t>(), N, C, stream_); });
@@ -43,8 +43,8 @@ void NaiveCudaOps::rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, 
   });
 }
 
-void NaiveCudaOps::rotate(Tensor& x, const Rotary& rotary, const Tensor& position) {
-  require_rotate(x, rotary.cos, rotary.sin, position);
+void NaiveCudaOps::apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& position) {
+  require_rope(x, rotary.cos, rotary.sin, position);
   if (x.count() == 0) return;
   const int N = as_int(x.dim(0)), D = as_int(x.cols()), H = as_int(x.rows()) / N;
   rope_01(x.data(), {rotary.cos.data(), rotary.sin.data()}, position.data<int32_t>(), N, H, D, stream_);
@@ -54,9 +54,9 @@ void NaiveCudaOps::relu(Tensor& x) {
   if (x.count() > 0) relu_01(x.data(), x.count(), stream_);
 }
 
-void NaiveCudaOps::silu_times(Tensor& gate, const Tensor& up) {
-  require(gate.shape() == up.shape(), "silu_times(gate, up)", gate, up);
-  if (gate.count() > 0) silu_times_01(gate.data(), up.data(), gate.count(), stream_);
+void NaiveCudaOps::silu_mul(Tensor& gate, const Tensor& up) {
+  require(gate.shape() == up.shape(), "silu_mul(gate, up)", gate, up);
+  if (gate.count() > 0) silu_mul_01(gate.data(), up.data(), gate.count(), stream_);
 }
 
 void NaiveCudaOps::add(Tensor& x, const Tensor& y) {
@@ -64,8 +64,8 @@ void NaiveCudaOps::add(Tensor& x, const Tensor& y) {
   if (x.count() > 0) add_01(x.data(), y.data(), x.count(), stream_);
 }
 
-void NaiveCudaOps::attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
-  const AttendSizes s = require_attend(out, q, k, v);
+void NaiveCudaOps::sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+  const SdpaSizes s = require_sdpa(out, q, k, v);
   require_head_width(s.D);
   if (s.T == 0) return;
   attention_01(out.data(), q.data(), k.data(), v.data(), scores_.need<float>(s.H * s.T * s.S), as_int(s.T), as_int(s.S),

@@ -8,15 +8,15 @@ namespace rungs {
 /// Every fine operation by the first rung of its ladder; coarse ones are those of Ops, which call the fine ones.
 class NaiveCudaOps final : public CudaDevice {
  public:
-  void gather(Tensor& out, const Tensor& table, const Tensor& index) override;
+  void embedding(Tensor& out, const Tensor& table, const Tensor& index) override;
   void linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) override;
   void layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) override;
   void rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) override;
-  void rotate(Tensor& x, const Rotary& rotary, const Tensor& position) override;
+  void apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& position) override;
   void relu(Tensor& x) override;
-  void silu_times(Tensor& gate, const Tensor& up) override;
+  void silu_mul(Tensor& gate, const Tensor& up) override;
   void add(Tensor& x, const Tensor& y) override;
-  void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override;
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override;
   void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
                  LayerCache* cache) override;
 

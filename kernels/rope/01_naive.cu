@@ -5,7 +5,7 @@ namespace rungs {
 
 /// Rung 1: one thread per pair, x alone. The angles come from a table: made here from the position they would cost two
 /// dear functions per pair, and in f32 they would be wrong by much at large positions.
-__global__ void rope_thread_per_pair(float* x, RotaryTables rotary, const int* position, int N, int H, int D) {
+__global__ void rope_thread_per_pair(float* x, RopePointers rotary, const int* position, int N, int H, int D) {
   const int half = D / 2;
   const size_t pair = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (pair >= size_t(N) * H * half) return;
@@ -19,7 +19,7 @@ __global__ void rope_thread_per_pair(float* x, RotaryTables rotary, const int* p
   x_h[i + half] = b * cos + a * sin;
 }
 
-void rope_01(float* x, const RotaryTables& rotary, const int* position, int N, int H, int D, cudaStream_t stream) {
+void rope_01(float* x, const RopePointers& rotary, const int* position, int N, int H, int D, cudaStream_t stream) {
   const size_t pairs = size_t(N) * H * (D / 2);
   if (pairs == 0) return;
   constexpr int threads = 256;

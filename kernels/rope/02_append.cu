@@ -12,7 +12,7 @@ struct QkvRows {
 /// Rung 2: one launch for all that stands between the projections and attention. A thread turns one pair of a head of q
 /// or k, or copies two elements of v; k and v go straight into the cache, so k is neither written in between nor read
 /// again. blocks: of each row.
-__global__ void rope_append(float* q, CacheRows cache, QkvRows from, RotaryTables rotary, int H, int G, int D,
+__global__ void rope_append(float* q, CacheRows cache, QkvRows from, RopePointers rotary, int H, int G, int D,
                             int blocks) {
   const int half = D / 2;
   const int n = int(blockIdx.x) / blocks;
@@ -47,7 +47,7 @@ __global__ void rope_append(float* q, CacheRows cache, QkvRows from, RotaryTable
   }
 }
 
-static void launch_append(float* q, const CacheRows& cache, const QkvRows& from, const RotaryTables& rotary, int N,
+static void launch_append(float* q, const CacheRows& cache, const QkvRows& from, const RopePointers& rotary, int N,
                           int H, int G, int D, cudaStream_t stream) {
   const int pairs = (H + 2 * G) * (D / 2);  // of a row
   if (N == 0 || pairs == 0) return;
@@ -56,12 +56,12 @@ static void launch_append(float* q, const CacheRows& cache, const QkvRows& from,
   launch(rope_append, {unsigned(N) * blocks, threads, 0, stream}, q, cache, from, rotary, H, G, D, blocks);
 }
 
-void rope_02_append(float* q, const CacheRows& cache, const float* k, const float* v, const RotaryTables& rotary, int N,
+void rope_02_append(float* q, const CacheRows& cache, const float* k, const float* v, const RopePointers& rotary, int N,
                     int H, int G, int D, cudaStream_t stream) {
   launch_append(q, cache, {q, k, v, H * D, G * D}, rotary, N, H, G, D, stream);
 }
 
-void rope_02_append_qkv(float* q, const CacheRows& cache, const float* qkv, const RotaryTables& rotary, int N, int H,
+void rope_02_append_qkv(float* q, const CacheRows& cache, const float* qkv, const RopePointers& rotary, int N, int H,
                         int G, int D, cudaStream_t stream) {
   const int stride = (H + 2 * G) * D;
   launch_append(q, cache, {qkv, qkv + H * D, qkv + (H + G) * D, stride, stride}, rotary, N, H, G, D, stream);

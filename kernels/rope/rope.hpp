@@ -1,4 +1,4 @@
-/// Rotary positions, and how keys and values get into the cache.
+/// RopeTables positions, and how keys and values get into the cache.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -6,7 +6,7 @@
 namespace rungs {
 
 /// The angles of each position: cos, sin: (context, D/2).
-struct RotaryTables {
+struct RopePointers {
   const float *cos, *sin;  ///< device pointers
 };
 
@@ -19,16 +19,16 @@ struct CacheRows {
 
 /// Turns each pair (x[i], x[i + D/2]) of each head by the angle of its row's position, in place. x: (N, H, D), D even;
 /// position: (N), each in [0, context). Su and others 2021, "RoFormer", equation 34, the pairs as halves of the head.
-void rope_01(float* x, const RotaryTables& rotary, const int* position, int N, int H, int D, cudaStream_t stream);
+void rope_01(float* x, const RopePointers& rotary, const int* position, int N, int H, int D, cudaStream_t stream);
 
 /// Turns q, turns k on its way into the cache, and copies v into it, in one launch; k itself stays as it was.
 /// q: (N, H, D), in place; k, v: (N, G, D).
-void rope_02_append(float* q, const CacheRows& cache, const float* k, const float* v, const RotaryTables& rotary, int N,
+void rope_02_append(float* q, const CacheRows& cache, const float* k, const float* v, const RopePointers& rotary, int N,
                     int H, int G, int D, cudaStream_t stream);
 
 /// The same from one product: q (N, H, D) = the turned first part of each row of qkv (N, (H + 2G) · D), which holds the
 /// heads of q, then of k, then of v.
-void rope_02_append_qkv(float* q, const CacheRows& cache, const float* qkv, const RotaryTables& rotary, int N, int H,
+void rope_02_append_qkv(float* q, const CacheRows& cache, const float* qkv, const RopePointers& rotary, int N, int H,
                         int G, int D, cudaStream_t stream);
 
 /// Copies k and v (N, G, D) into the cache without turning anything.

@@ -9,9 +9,9 @@ void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
     Tensor x = in["x"].copy();  // (T, S)
     pieces.softmax(x);
     rec.output("x", x);
-  } else if (in.run == "attend") {
+  } else if (in.run == "sdpa") {
     Tensor out(in["q"].shape());  // (T, D)
-    pieces.attend(out, in["q"], in["k"], in["v"]);
+    pieces.sdpa(out, in["q"], in["k"], in["v"]);
     rec.output("out", out);
   } else if (in.run == "attention") {
     Tensor out(in["x"].shape());  // (T, C)

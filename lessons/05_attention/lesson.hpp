@@ -14,9 +14,9 @@ void softmax(Tensor& x);
 
 /// out = softmax(q · kᵀ / √D) · v: every query reads every value, by how well its key fits.
 /// out, q: (T, D); k, v: (S, D).  Vaswani and others 2017, "Attention Is All You Need", equation 1.
-void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v);
+void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v);
 
-/// out = attend(x·Wqᵀ + bq, x·Wkᵀ + bk, x·Wvᵀ + bv) · Woᵀ + bo.  out, x: (T, C); Wq, Wk, Wv: (D, C); Wo: (C, D).
+/// out = sdpa(x·Wqᵀ + bq, x·Wkᵀ + bk, x·Wvᵀ + bv) · Woᵀ + bo.  out, x: (T, C); Wq, Wk, Wv: (D, C); Wo: (C, D).
 void attention(Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w);
 
 /// Embedding, both sublayers of each layer, final LayerNorm, output projection; no mask yet.  logits: (T, V); tokens:

@@ -28,7 +28,7 @@ int main() {
   const Tensor q = tensor({3, 2}, {0, 0, 0, 2, 2, 1}), k = tensor({3, 2}, {0, 1, 1, 0, 0, 0});
   Tensor out({3, 2});
   watch_taps([&](const std::string& name, const Tensor& tapped) { print(name, tapped, three); });
-  lesson_05::attend(out, q, k, tensor({3, 2}, {2, 8, 6, 0, 0, 4}));
+  lesson_05::sdpa(out, q, k, tensor({3, 2}, {2, 8, 6, 0, 0, 4}));
   print("out", out, three);
 
   // Why the maximum is subtracted: between 88 and 89, exp leaves the range of float32.

@@ -25,7 +25,7 @@ void softmax(Tensor& x) {
   // <<<
 }
 
-void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
   const int64_t T = q.dim(0), D = q.dim(1), S = k.dim(0);
 
   Tensor scores({T, S});  // (T, S): query t, key s
@@ -58,8 +58,8 @@ void attention(Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w
   tap("q", q), tap("k", k), tap("v", v);
 
   Tensor context({T, D});  // (T, D): what each token has read
-  // >>> context = attend with q, k and v
-  attend(context, q, k, v);
+  // >>> context = sdpa of q, k and v
+  sdpa(context, q, k, v);
   // <<<
   tap("context", context);
 

@@ -11,9 +11,9 @@ using namespace rungs;
 
 /// out = softmax(mask(q · kᵀ / √D)) · v, where the mask takes every key that stands after its query out of the softmax.
 /// out, q, k, v: (T, D).
-void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v);
+void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v);
 
-/// out = attend(x·Wqᵀ + bq, x·Wkᵀ + bk, x·Wvᵀ + bv) · Woᵀ + bo.  out, x: (T, C); Wq, Wk, Wv: (D, C); Wo: (C, D).
+/// out = sdpa(x·Wqᵀ + bq, x·Wkᵀ + bk, x·Wvᵀ + bv) · Woᵀ + bo.  out, x: (T, C); Wq, Wk, Wv: (D, C); Wo: (C, D).
 void attention(Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w);
 
 /// The whole decoder: embedding, L layers of attention and feed-forward, final LayerNorm, output projection.

@@ -12,7 +12,7 @@ namespace lesson_06 {
 
 using lesson_05::softmax;
 
-void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
   const int64_t T = q.dim(0), D = q.dim(1);
 
   Tensor scores({T, T});  // (T, T): query t, key s
@@ -40,7 +40,7 @@ void attention(Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w
   tap("q", q), tap("k", k), tap("v", v);
 
   Tensor context({T, D});  // (T, D): what each token has read
-  attend(context, q, k, v);
+  sdpa(context, q, k, v);
   tap("context", context);
   ops.linear(out, context, w.o.weight, w.o.bias);
 }

@@ -5,9 +5,9 @@ namespace lesson_08 {
 
 void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
   CountingOps ops(rec);
-  if (in.run == "attend") {
+  if (in.run == "sdpa") {
     Tensor out(in["q"].shape());  // (T, D)
-    pieces.attend(out, in["q"], in["k"], in["v"]);
+    pieces.sdpa(out, in["q"], in["k"], in["v"]);
     rec.output("out", out);
   } else if (in.run == "attention") {
     LayerCache cache = layer_cache_of(in);  // (capacity, D)

@@ -16,7 +16,7 @@ using namespace rungs;
 
 /// out = softmax(mask(q · kᵀ / √D)) · v.  out, q: (T, D); k, v: (S, D), S >= T. The queries are the last T of the S
 /// tokens: query t stands at position S - T + t and sees the keys up to there.
-void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v);
+void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v);
 
 /// As in lesson 6 for the T tokens at start_pos, start_pos + 1, ..., whose keys and values go into the cache; all rows
 /// filled so far are attended to.  out, x: (T, C); cache.k, cache.v: (capacity, D), rows 0 to start_pos - 1 filled.

@@ -13,7 +13,7 @@ namespace lesson_08 {
 
 using lesson_05::softmax;
 
-void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
   const int64_t T = q.dim(0), D = q.dim(1), S = k.dim(0);
 
   Tensor scores({T, S});  // (T, S): query t, key s
@@ -55,7 +55,7 @@ void attention(Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w
   // <<<
 
   Tensor context({T, D});  // (T, D): what each token has read
-  attend(context, q, k, v);
+  sdpa(context, q, k, v);
   tap("context", context);
   ops.linear(out, context, w.o.weight, w.o.bias);
 }

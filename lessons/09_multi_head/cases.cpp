@@ -7,9 +7,9 @@ void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
   CountingOps ops(rec);
   if (in.run == "split_heads") {
     rec.output("out", pieces.split_heads(in["x"], int64_t(in.scalar("heads"))));  // (T, H, D)
-  } else if (in.run == "attend") {
+  } else if (in.run == "sdpa") {
     Tensor out(in["q"].shape());  // (T, H, D)
-    pieces.attend(out, in["q"], in["k"], in["v"]);
+    pieces.sdpa(out, in["q"], in["k"], in["v"]);
     rec.output("out", out);
   } else if (in.run == "attention") {
     LayerCache cache = layer_cache_of(in);  // (capacity, H, D)

@@ -21,7 +21,7 @@ Tensor merge_heads(const Tensor& x);
 Tensor one_head(const Tensor& x, int64_t head);
 
 /// Each head by itself, as in lesson 8: out = softmax(mask(q · kᵀ / √D)) · v.  out, q: (T, H, D); k, v: (S, H, D).
-void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v);
+void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v);
 
 /// As in lesson 8 with H = `heads` heads.  out, x: (T, C); Wq, Wk, Wv: (H·D, C); Wo: (C, H·D); cache.k, cache.v:
 /// (capacity, H, D), rows 0 to start_pos - 1 filled.

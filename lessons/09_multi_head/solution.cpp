@@ -38,7 +38,7 @@ Tensor one_head(const Tensor& x, int64_t head) {
   return out;
 }
 
-void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
   const int64_t T = q.dim(0), H = q.dim(1), D = q.dim(2), S = k.dim(0);
 
   Tensor scores({H, T, S});  // (H, T, S): head h, query t, key s
@@ -93,7 +93,7 @@ void attention(Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w
   ops.copy(v_rows, new_v);
 
   Tensor context(q.shape());  // (T, H, D): what each head of each token has read
-  attend(context, q, cache.k.view_rows(0, S), cache.v.view_rows(0, S));
+  sdpa(context, q, cache.k.view_rows(0, S), cache.v.view_rows(0, S));
   tap("context", context);
   // >>> merge the heads of context and project to the width of the stream with w.o
   ops.linear(out, merge_heads(context), w.o.weight, w.o.bias);

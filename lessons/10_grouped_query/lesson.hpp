@@ -16,7 +16,7 @@ int64_t kv_head_of(int64_t head, int64_t heads, int64_t kv_heads);
 /// As in lesson 9, but query head h reads key/value head h / (H / G).  out, q: (T, H, D); k, v: (S, G, D).
 /// Ainslie and others 2023, "GQA: Training Generalized Multi-Query Transformer Models from Multi-Head Checkpoints".
 /// \throws ShapeError when G does not divide H.
-void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v);
+void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v);
 
 /// As in lesson 9 with H = `heads` query heads and G = `kv_heads` key/value heads.  out, x: (T, C); Wq: (H·D, C);
 /// Wk, Wv: (G·D, C); Wo: (C, H·D); cache.k, cache.v: (capacity, G, D), rows 0 to start_pos - 1 filled.

@@ -27,7 +27,7 @@ int main() {
   Tensor q({1, 6, 2}), k({1, 3, 2}), v({1, 3, 2}), out({1, 6, 2});  // (T, H, D), (S, G, D), (S, G, D), (T, H, D)
   for (int64_t i = 0; i < 12; ++i) q.flat(i) = 1;
   for (int64_t i = 0; i < 6; ++i) k.flat(i) = 1, v.flat(i) = float(i);
-  lesson_10::attend(out, q, k, v);
+  lesson_10::sdpa(out, q, k, v);
   fmt::print("\n");
   print("three heads of values", v, {"head 0", "head 1", "head 2"});
   print("what six query heads read", out, {"head 0", "head 1", "head 2", "head 3", "head 4", "head 5"});

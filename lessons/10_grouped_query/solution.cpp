@@ -24,7 +24,7 @@ int64_t kv_head_of(int64_t head, int64_t heads, int64_t kv_heads) {
   return g;
 }
 
-void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
   const int64_t T = q.dim(0), H = q.dim(1), D = q.dim(2), S = k.dim(0), G = k.dim(1);
 
   Tensor scores({H, T, S});  // (H, T, S): head h, query t, key s
@@ -86,7 +86,7 @@ void attention(Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w
   // <<<
 
   Tensor context(q.shape());  // (T, H, D): what each head of each token has read
-  attend(context, q, cache.k.view_rows(0, S), cache.v.view_rows(0, S));
+  sdpa(context, q, cache.k.view_rows(0, S), cache.v.view_rows(0, S));
   tap("context", context);
   ops.linear(out, merge_heads(context), w.o.weight, w.o.bias);
 }

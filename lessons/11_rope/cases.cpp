@@ -11,9 +11,9 @@ void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
     pieces.rope_table(cos, sin, in.scalar("theta"));
     rec.output("cos", cos);
     rec.output("sin", sin);
-  } else if (in.run == "rotate") {
+  } else if (in.run == "apply_rope") {
     Tensor x = in["x"].copy();  // (T, H, D)
-    pieces.rotate(x, in["cos"], in["sin"], int64_t(in.scalar("start_pos")));
+    pieces.apply_rope(x, in["cos"], in["sin"], int64_t(in.scalar("start_pos")));
     rec.output("x", x);
   } else if (in.run == "attention") {
     LayerCache cache = layer_cache_of(in);  // (capacity, G, D)

@@ -17,12 +17,12 @@ void rope_table(Tensor& cos, Tensor& sin, double theta);
 /// Turns each pair (x[i], x[i + D/2]) of every head by the angle of its row's position, in place: row t stands at
 /// start_pos + t.  x: (T, H, D); cos, sin: (context, D/2).  "RoFormer", equation 34, with halves for pairs.
 /// \throws ShapeError past the end of the table: nothing is clamped.
-void rotate(Tensor& x, const Tensor& cos, const Tensor& sin, int64_t start_pos);
+void apply_rope(Tensor& x, const Tensor& cos, const Tensor& sin, int64_t start_pos);
 
 /// As in lesson 10, but queries and keys are rotated; keys come rotated into the cache.  rotary.cos, rotary.sin:
 /// (context, D/2); all else as in lesson 10.
 void attention(Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w, int64_t heads, int64_t kv_heads,
-               const Rotary& rotary, LayerCache& cache, int64_t start_pos);
+               const RopeTables& rotary, LayerCache& cache, int64_t start_pos);
 
 /// As in lesson 10 with w.rotary in each layer; the stream begins as the token embedding alone, without positions.
 /// logits: (T, V); tokens: (T) i32.

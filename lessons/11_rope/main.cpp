@@ -18,8 +18,8 @@ static float score(const Tensor& cos, const Tensor& sin, int64_t p, int64_t s) {
   Tensor q({1, 1, 4}), k({1, 1, 4});  // (T, H, D)
   const float query[] = {1, 2, 0, 1}, key[] = {2, 1, 1, 0};
   for (int64_t d = 0; d < 4; ++d) q.flat(d) = query[d], k.flat(d) = key[d];
-  lesson_11::rotate(q, cos, sin, p);
-  lesson_11::rotate(k, cos, sin, s);
+  lesson_11::apply_rope(q, cos, sin, p);
+  lesson_11::apply_rope(k, cos, sin, s);
   float sum = 0;
   for (int64_t d = 0; d < 4; ++d) sum += q.flat(d) * k.flat(d);
   return sum;
@@ -30,7 +30,7 @@ static Tensor logits_at(int64_t first, const Ids& text, const char* name, Forwar
   DecoderCheckpoint model(weights_directory() / "hybrid" / name);
   const int64_t T = int64_t(text.size()), V = model.config.vocabulary;
   Tensor& learned = model.weights.position_embedding;  // (context, C), or empty
-  Rotary& rotary = model.weights.rotary;
+  RopeTables& rotary = model.weights.rotary;
   const Tensor cos = std::move(rotary.cos), sin = std::move(rotary.sin);  // (context, D/2), or empty
   if (learned) learned = learned.view_rows(first, T);
   if (cos) rotary = {cos.view_rows(first, T), sin.view_rows(first, T)};
@@ -52,7 +52,7 @@ int main() {
 
   Tensor x({4, 1, 4});  // (T, H, D): the same head at four positions
   for (int64_t i = 0; i < x.count(); ++i) x.flat(i) = i % 4 < 2 ? 1.0f : 0.0f;
-  lesson_11::rotate(x, cos, sin, 0);
+  lesson_11::apply_rope(x, cos, sin, 0);
   fmt::print("\n");
   print("1 1 0 0, rotated: pairs (0, 2) and (1, 3)", x, positions);
 

@@ -10,7 +10,7 @@ namespace lesson_11 {
 
 using lesson_09::merge_heads;
 using lesson_09::split_heads;
-using lesson_10::attend;
+using lesson_10::sdpa;
 
 void rope_table(Tensor& cos, Tensor& sin, double theta) {
   const int64_t context = cos.dim(0), D = 2 * cos.dim(1);
@@ -25,7 +25,7 @@ void rope_table(Tensor& cos, Tensor& sin, double theta) {
     }
 }
 
-void rotate(Tensor& x, const Tensor& cos, const Tensor& sin, int64_t start_pos) {
+void apply_rope(Tensor& x, const Tensor& cos, const Tensor& sin, int64_t start_pos) {
   const int64_t T = x.dim(0), H = x.dim(1), half = x.dim(2) / 2;
 
   for (int64_t t = 0; t < T; ++t)
@@ -41,7 +41,7 @@ void rotate(Tensor& x, const Tensor& cos, const Tensor& sin, int64_t start_pos) 
 }
 
 void attention(Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w, int64_t heads, int64_t kv_heads,
-               const Rotary& rotary, LayerCache& cache, int64_t start_pos) {
+               const RopeTables& rotary, LayerCache& cache, int64_t start_pos) {
   const int64_t T = x.dim(0), S = start_pos + T, width = w.q.weight.dim(0), kv_width = w.k.weight.dim(0);
   Tensor all_q({T, width}), all_k({T, kv_width}), all_v({T, kv_width});  // (T, H·D), (T, G·D), (T, G·D)
   ops.linear(all_q, x, w.q.weight, w.q.bias);
@@ -51,8 +51,8 @@ void attention(Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w
   Tensor new_k = split_heads(all_k, kv_heads), new_v = split_heads(all_v, kv_heads);  // (T, G, D)
 
   // >>> rotate what a position belongs to, with rotary.cos and rotary.sin
-  rotate(q, rotary.cos, rotary.sin, start_pos);
-  rotate(new_k, rotary.cos, rotary.sin, start_pos);
+  apply_rope(q, rotary.cos, rotary.sin, start_pos);
+  apply_rope(new_k, rotary.cos, rotary.sin, start_pos);
   // <<<
   tap("q", q), tap("k", new_k), tap("v", new_v);
 
@@ -61,7 +61,7 @@ void attention(Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w
   ops.copy(v_rows, new_v);
 
   Tensor context(q.shape());  // (T, H, D): what each head of each token has read
-  attend(context, q, cache.k.view_rows(0, S), cache.v.view_rows(0, S));
+  sdpa(context, q, cache.k.view_rows(0, S), cache.v.view_rows(0, S));
   tap("context", context);
   ops.linear(out, merge_heads(context), w.o.weight, w.o.bias);
 }
@@ -70,8 +70,8 @@ void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const Decod
                      int64_t start_pos) {
   const int64_t T = tokens.count(), C = w.token_embedding.dim(1);
   Tensor x({T, C}), normed({T, C}), attended({T, C});  // (T, C)
-  // >>> x = the token embeddings alone: ops.gather takes the rows of a table
-  ops.gather(x, w.token_embedding, tokens);
+  // >>> x = the token embeddings alone: ops.embedding takes the rows of a table
+  ops.embedding(x, w.token_embedding, tokens);
   // <<<
   tap("x", x);
 

@@ -49,7 +49,7 @@ void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const Decod
                      int64_t start_pos) {
   const int64_t T = tokens.count(), C = w.token_embedding.dim(1);
   Tensor x({T, C}), normed({T, C}), attended({T, C});  // (T, C)
-  ops.gather(x, w.token_embedding, tokens);
+  ops.embedding(x, w.token_embedding, tokens);
   tap("x", x);
 
   for (size_t i = 0; i < w.layers.size(); ++i) {

@@ -29,7 +29,7 @@ static std::string layer_name(size_t i, const char* what) { return "layers." + s
 
 static void run_weights(const CaseInput& in, const Pieces& pieces, Recording& rec) {
   const LlamaCheckpoint& model = llama_of(in);
-  const Rotary rotary = pieces.rotary_table(model.config.rope, model.config.head_width, model.config.context);
+  const RopeTables rotary = pieces.rotary_table(model.config.rope, model.config.head_width, model.config.context);
   rec.output("cos", rotary.cos);
   rec.output("sin", rotary.sin);
   rec.output("output", converted(pieces.output_weight(model.file, model.config), DType::f32));

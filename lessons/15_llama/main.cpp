@@ -18,19 +18,19 @@ using lesson_15::Ids;
 
 /// The seam, with what lessons 10 to 13 wrote behind it.
 struct LessonOps : CpuOps {
-  void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
-    lesson_10::attend(out, q, k, v);
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
+    lesson_10::sdpa(out, q, k, v);
   }
-  void rotate(Tensor& x, const Rotary& rotary, const Tensor& position) override {
+  void apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& position) override {
     for (int64_t n = 0; n < x.dim(0); ++n) {
       Tensor row = x.view_rows(n, 1);  // (1, H, D)
-      lesson_11::rotate(row, rotary.cos, rotary.sin, position.at<int32_t>(n));
+      lesson_11::apply_rope(row, rotary.cos, rotary.sin, position.at<int32_t>(n));
     }
   }
   void rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) override {
     lesson_12::rms_norm(out, x, converted(weight, DType::f32), epsilon);
   }
-  void silu_times(Tensor& gate, const Tensor& up) override { lesson_13::swiglu(gate, up); }
+  void silu_mul(Tensor& gate, const Tensor& up) override { lesson_13::swiglu(gate, up); }
 };
 
 int main() {

@@ -8,10 +8,10 @@
 
 namespace lesson_15 {
 
-Rotary rotary_table(const RopeConfig& rope, int64_t head_width, int64_t context) {
+RopeTables rotary_table(const RopeConfig& rope, int64_t head_width, int64_t context) {
   using Scaling = RopeConfig::Scaling;
   const int64_t half = head_width / 2;
-  Rotary table{Tensor({context, half}), Tensor({context, half})};
+  RopeTables table{Tensor({context, half}), Tensor({context, half})};
   for (int64_t i = 0; i < half; ++i) {
     double f = std::pow(rope.theta, -2.0 * double(i) / double(head_width));
     // >>> Scaling::linear divides each f by rope.factor; Scaling::llama3 that of slow pairs, and blends up to fast ones
@@ -53,9 +53,9 @@ void attention(Ops& ops, Tensor& out, const Tensor& x, const LlamaLayer& layer, 
   ops.linear(v_row, x, layer.v, {});
   // <<<
   const Tensor position = tensor_of(batch.position);  // (N)
-  // >>> turn the queries and the keys, each row by its own position: ops.rotate
-  ops.rotate(q, w.rotary, position);
-  ops.rotate(k, w.rotary, position);
+  // >>> turn the queries and the keys, each row by its own position: ops.apply_rope
+  ops.apply_rope(q, w.rotary, position);
+  ops.apply_rope(k, w.rotary, position);
   // <<<
   tap("q", q), tap("k", k), tap("v", v);
 
@@ -64,12 +64,12 @@ void attention(Ops& ops, Tensor& out, const Tensor& x, const LlamaLayer& layer, 
     const int64_t b = batch.sequence[size_t(n)], p = batch.position[size_t(n)];
     const Tensor query = q.view_rows(n, 1);  // (1, H, D)
     Tensor read = context.view_rows(n, 1);   // (1, H, D)
-    // >>> copy row n of k and v to row p of the cache of sequence b; then ops.attend to its rows up to p
+    // >>> copy row n of k and v to row p of the cache of sequence b; then ops.sdpa over its rows up to p
     const Tensor keys = cache.k[b], values = cache.v[b];                // (capacity, G, D)
     Tensor key = keys.view_rows(p, 1), value = values.view_rows(p, 1);  // (1, G, D)
     ops.copy(key, k.view_rows(n, 1));
     ops.copy(value, v.view_rows(n, 1));
-    ops.attend(read, query, keys.view_rows(0, p + 1), values.view_rows(0, p + 1));
+    ops.sdpa(read, query, keys.view_rows(0, p + 1), values.view_rows(0, p + 1));
     // <<<
   }
   tap("context", context);
@@ -85,8 +85,8 @@ void feed_forward(Ops& ops, Tensor& x, const LlamaLayer& layer, float epsilon) {
   ops.linear(up, normed, layer.up, {});
   // <<<
   tap("normed", normed), tap("gate", gate), tap("up", up);
-  // >>> gate = silu(gate) ∘ up, with ops.silu_times; `down` is its projection, and is added to x
-  ops.silu_times(gate, up);
+  // >>> gate = silu(gate) ∘ up, with ops.silu_mul; `down` is its projection, and is added to x
+  ops.silu_mul(gate, up);
   ops.linear(down, gate, layer.down, {});
   ops.add(x, down);
   // <<<
@@ -95,7 +95,7 @@ void feed_forward(Ops& ops, Tensor& x, const LlamaLayer& layer, float epsilon) {
 void llama_forward(Ops& ops, Tensor& logits, const Batch& batch, const LlamaWeights& w, KvCache& cache) {
   const int64_t N = batch.rows(), M = int64_t(batch.wanted.size()), C = w.token_embedding.dim(1);
   Tensor x({N, C}), normed({N, C}), attended({N, C});  // (N, C)
-  ops.gather(x, w.token_embedding, tensor_of(batch.token));
+  ops.embedding(x, w.token_embedding, tensor_of(batch.token));
   tap("x", x);
 
   for (size_t i = 0; i < w.layers.size(); ++i) {
@@ -112,7 +112,7 @@ void llama_forward(Ops& ops, Tensor& logits, const Batch& batch, const LlamaWeig
 
   Tensor wanted({M, C}), last({M, C});  // (M, C): the rows that the caller asked for
   // >>> gather the wanted rows of x, norm them with final_norm, and project them to the logits
-  ops.gather(wanted, x, tensor_of(batch.wanted));
+  ops.embedding(wanted, x, tensor_of(batch.wanted));
   ops.rms_norm(last, wanted, w.final_norm, w.epsilon);
   ops.linear(logits, last, w.output, {});  // (M, V)
   // <<<

@@ -5,7 +5,7 @@
 #include "kernels/rms_norm/rms_norm.hpp"
 #include "kernels/rope/rope.hpp"
 #include "kernels/sample/sample.hpp"
-#include "kernels/silu_times/silu_times.hpp"
+#include "kernels/silu_mul/silu_mul.hpp"
 #include "lesson.hpp"
 
 namespace lesson_20 {
@@ -25,7 +25,7 @@ void llama_forward(const LlamaWeights& w, const KvCache& cache, StepBuffers& b, 
   const int F = int(b.gate.dim(1));
   const int *token = b.token.data<int32_t>(), *sequence = b.sequence.data<int32_t>(),
             *position = b.position.data<int32_t>();
-  const RotaryTables rotary{w.rotary.cos.data(), w.rotary.sin.data()};
+  const RopePointers rotary{w.rotary.cos.data(), w.rotary.sin.data()};
 
   // >>> x = the rows of the token embedding
   embedding_01(b.x.data(), w.token_embedding.data(), token, N, C, stream);
@@ -58,7 +58,7 @@ void llama_forward(const LlamaWeights& w, const KvCache& cache, StepBuffers& b, 
     rms_norm_02(b.normed.data(), b.x.data(), layer.ffn_norm.data(), N, C, w.epsilon, stream);
     linear(b.gate, b.normed, layer.gate, N, stream);
     linear(b.up, b.normed, layer.up, N, stream);
-    silu_times_02(b.gate.data(), b.up.data(), int64_t(N) * F, stream);
+    silu_mul_02(b.gate.data(), b.up.data(), int64_t(N) * F, stream);
     add_linear(b.x, b.gate, layer.down, N, stream);
     // <<<
   }

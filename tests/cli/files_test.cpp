@@ -74,7 +74,7 @@ TEST_CASE("what inspect says of memory is what a model and its cache ask for") {
     const auto model = load_model(ops, path, {.max_rows = 7});
     const int64_t scratch = ops.bytes;
     const Config& c = model->config();
-    const Footprint f = footprint(c, 3, 9, 7);
+    const MemoryEstimate f = memory_estimate(c, 3, 9, 7);
     CHECK(f.scratch == scratch + 3 * c.vocabulary * 4);
     const KvCache cache(ops, c, 3, 9);
     CHECK(f.cache == ops.bytes - scratch);

@@ -92,7 +92,7 @@ TEST_CASE("a mistake that hides within ten budgets is noticed") {
   std::filesystem::copy(lesson_called("06_causal_mask").references / "03_attend_three_tokens",
                         weak.lesson.references / "03_attend_three_tokens", std::filesystem::copy_options::recursive);
   const std::filesystem::path file = weak.lesson.references / "03_attend_three_tokens" / "case.json";
-  write_file(file, R"({"run": "attend", "tensors": [{"name": "out", "dims": ["token", "dim"], "error32": 0.02}]})");
+  write_file(file, R"({"run": "sdpa", "tensors": [{"name": "out", "dims": ["token", "dim"], "error32": 0.02}]})");
   const Strength s = strength(weak.lesson);
   CHECK(s.solution_passed == 1);
   CHECK(problems(called(s, "no_mask")) == Contains("its best case misses the budget by"));

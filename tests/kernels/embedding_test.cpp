@@ -22,7 +22,7 @@ TEST_CASE("embedding copies rows exactly for tables of every dtype and at every 
         Tensor index({N}, DType::i32), want({N, C});
         for (int n = 0; n < N; ++n) {
           index.data<int32_t>()[n] = (n * 5 + V - 1) % V;
-          widen(want.data() + int64_t(n) * C, table, int64_t(index.data<int32_t>()[n]) * C, C);
+          upcast(want.data() + int64_t(n) * C, table, int64_t(index.data<int32_t>()[n]) * C, C);
         }
         OnDevice rows(table, shifted);
         const Tensor ids = to_device(index);

@@ -86,7 +86,7 @@ TEST_CASE("copies and rows and sums on the device are exact") {
       for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
         const Tensor table = dtype == DType::f32 ? y.copy() : in_16_bits(y, dtype);
         Tensor rows = ops.allocate({7, C});
-        ops.gather(rows, to(ops, table), to(ops, integers(index)));
+        ops.embedding(rows, to(ops, table), to(ops, integers(index)));
         const Tensor taken = from(ops, rows);
         for (int64_t n = 0; n < 7; ++n)
           for (int64_t c = 0; c < C; ++c) CHECK(taken(n, c) == table.value(index[size_t(n)] * C + c));
@@ -102,23 +102,23 @@ TEST_CASE("rotation and gate on the device are within a few roundings of the CPU
       CAPTURE(N);
       CAPTURE(D);
       const Tensor x = random_tensor({N, H, D}, 1), y = random_tensor({N, H, D}, 2);
-      const Rotary angles{random_tensor({50, D / 2}, 3), random_tensor({50, D / 2}, 4)};
+      const RopeTables angles{random_tensor({50, D / 2}, 3), random_tensor({50, D / 2}, 4)};
       std::vector<int32_t> position;
       for (int32_t n = 0; n < N; ++n) position.push_back(n * 7 % 50);
       Tensor want = x.copy(), got = to(ops, x);
-      cpu.rotate(want, angles, integers(position));
-      ops.rotate(got, {to(ops, angles.cos), to(ops, angles.sin)}, to(ops, integers(position)));
+      cpu.apply_rope(want, angles, integers(position));
+      ops.apply_rope(got, {to(ops, angles.cos), to(ops, angles.sin)}, to(ops, integers(position)));
       CHECK(compare(from(ops, got), want, {.absolute = 4 * u * 2}).pass);  // sums of two products below 1
 
       Tensor gate = x.copy(), gated = to(ops, x);
-      cpu.silu_times(gate, y);
-      ops.silu_times(gated, to(ops, y));
+      cpu.silu_mul(gate, y);
+      ops.silu_mul(gated, to(ops, y));
       CHECK(compare(from(ops, gated), gate, {.absolute = 8 * u}).pass);  // |silu(x) · y| < 1 here
     }
   });
 }
 
-TEST_CASE("attend on the device equals loops in double, heads in groups, with a past and without") {
+TEST_CASE("sdpa on the device equals loops in double, heads in groups, with a past and without") {
   on_both([](CudaDevice& ops) {
     for (const auto& [T, S] : {std::pair<int64_t, int64_t>{1, 1}, {1, 34}, {3, 7}, {33, 35}, {257, 260}})
       for (const auto& [H, G] : {std::pair<int64_t, int64_t>{1, 1}, {6, 2}, {5, 1}})
@@ -132,7 +132,7 @@ TEST_CASE("attend on the device equals loops in double, heads in groups, with a 
           const Tensor q = random_tensor({T, H, D}, 1), k = random_tensor({S, G, D}, 2),
                        v = random_tensor({S, G, D}, 3);
           Tensor out = ops.allocate({T, H, D});
-          ops.attend(out, to(ops, q), to(ops, k), to(ops, v));
+          ops.sdpa(out, to(ops, q), to(ops, k), to(ops, v));
           const Tensor got = from(ops, out);
           for (int64_t h = 0; h < H; ++h) {
             const int64_t g = h / (H / G);
@@ -210,7 +210,7 @@ namespace {
 struct Layer {
   int64_t C = 0, H = 0, G = 0, D = 0, F = 0;
   Tensor norm, q, k, v, gate, up;
-  Rotary angles;
+  RopeTables angles;
 
   Layer(int64_t c, int64_t h, int64_t g, int64_t d, int64_t f, DType dtype) : C(c), H(h), G(g), D(d), F(f) {
     const auto make = [&](const Shape& shape, unsigned seed) {
@@ -343,8 +343,8 @@ TEST_CASE("operations of the device on no rows do nothing") {
     ops.relu(normed);
     ops.add(normed, x);
     ops.copy(normed, x);
-    ops.gather(normed, weight, index);
-    ops.attend(normed, x, x, x);
+    ops.embedding(normed, weight, index);
+    ops.sdpa(normed, x, x, x);
     ops.choose({}, out, {}, {});
   });
 }
@@ -362,9 +362,9 @@ TEST_CASE("shapes and dtypes and head widths that the device does not take are r
                          "wanted weights in f32, bf16 or f16, found f64", ShapeError);
     CHECK_THROWS_AS(ops.add(same, make({1, 4})), ShapeError);
     CHECK_THROWS_AS(ops.copy(same, out), ShapeError);
-    CHECK_THROWS_AS(ops.gather(same, x, ops.allocate({2}, DType::i64)), ShapeError);
-    CHECK_THROWS_AS(ops.attend(same, x, make({1, 4}), make({1, 4})), ShapeError);
-    CHECK_THROWS_WITH_AS(ops.attend(wide, wide, wide, wide),
+    CHECK_THROWS_AS(ops.embedding(same, x, ops.allocate({2}, DType::i64)), ShapeError);
+    CHECK_THROWS_AS(ops.sdpa(same, x, make({1, 4}), make({1, 4})), ShapeError);
+    CHECK_THROWS_WITH_AS(ops.sdpa(wide, wide, wide, wide),
                          "attention: the CUDA kernels take heads of 1 to 256 elements, this one has 257; "
                          "--backend cpu takes any",
                          UsageError);

@@ -101,7 +101,7 @@ TEST_CASE("keys and values go turned or as they are to their rows of the cache a
       OnDevice q_out(form == std::string("rope_02_append_qkv") ? Tensor(q.shape()) : q.copy(), true);
       OnDevice k_in(k, false), v_in(v, false), qkv_in(qkv, false);
       const CacheRows cache = {k_cache.data(), v_cache.data(), of.data<int32_t>(), rows.data<int32_t>(), capacity};
-      const RotaryTables rotary = {cos.data(), sin.data()};
+      const RopePointers rotary = {cos.data(), sin.data()};
       const bool turned = form != std::string("append_01");
       if (!turned)
         append_01(cache, k_in.data(), v_in.data(), N, G, D, nullptr);

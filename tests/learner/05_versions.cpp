@@ -53,7 +53,7 @@ struct Right {
         out(t, d) = sum;
       }
   }
-  virtual void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+  virtual void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
     const int64_t T = q.dim(0), S = k.dim(0), D = q.dim(1);
     Tensor scores({T, S});
     for (int64_t t = 0; t < T; ++t)
@@ -72,7 +72,7 @@ struct Right {
     Tensor q({T, D}), k({T, D}), v({T, D}), read({T, D});
     project(q, x, w.q.weight, w.q.bias), project(k, x, w.k.weight, w.k.bias), project(v, x, w.v.weight, w.v.bias);
     tap("q", q), tap("k", k), tap("v", v);
-    attend(read, q, k, v);
+    sdpa(read, q, k, v);
     tap("context", read);
     project(out, read, w.o.weight, w.o.bias);
   }
@@ -113,7 +113,7 @@ struct RightInDouble : Right {
 };
 
 struct RightDividedLast : Right {  // exponentials mix the values, and the sum divides once
-  void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
     for (int64_t t = 0; t < q.dim(0); ++t) {
       Row x;
       for (int64_t s = 0; s < k.dim(0); ++s) {
@@ -202,7 +202,7 @@ struct KnownKeysMixed : Right {
 };
 
 struct KnownNoSoftmax : Right {
-  void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
     Tensor scores({q.dim(0), k.dim(0)});
     project(scores, q, k, Tensor());
     for (int64_t i = 0; i < scores.count(); ++i) scores.flat(i) *= 1 / std::sqrt(float(q.dim(1)));
@@ -215,7 +215,7 @@ struct KnownPlacesChanged : Right {
     const Shape shape{x.dim(0), w.q.weight.dim(0)};
     Tensor a(shape), b(shape), v(shape), read(shape);
     project(a, x, w.k.weight, w.k.bias), project(b, x, w.q.weight, w.q.bias), project(v, x, w.v.weight, w.v.bias);
-    attend(read, a, b, v);
+    sdpa(read, a, b, v);
     project(out, read, w.o.weight, w.o.bias);
   }
 };
@@ -225,7 +225,7 @@ struct KnownValuesOfKeys : Right {
     const Shape shape{x.dim(0), w.q.weight.dim(0)};
     Tensor q(shape), kv(shape), read(shape);
     ops.linear(q, x, w.q.weight, w.q.bias), ops.linear(kv, x, w.k.weight, w.k.bias);
-    attend(read, q, kv, kv);
+    sdpa(read, q, kv, kv);
     ops.linear(out, read, w.o.weight, w.o.bias);
   }
 };
@@ -298,11 +298,11 @@ struct FreeEightForever : Right {  // √64, right for one width alone
 };
 
 struct FreeMaskTooEarly : Right {
-  void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
     for (int64_t t = 0; t < q.dim(0); ++t) {
       const int64_t seen = std::min(t + 1, k.dim(0));
       Tensor one = out.view_rows(t, 1);
-      Right::attend(one, q.view_rows(t, 1), k.view_rows(0, seen), v.view_rows(0, seen));
+      Right::sdpa(one, q.view_rows(t, 1), k.view_rows(0, seen), v.view_rows(0, seen));
     }
   }
 };
@@ -338,15 +338,15 @@ struct FreeQueriesOfValues : Right {
     const Shape shape{x.dim(0), w.q.weight.dim(0)};
     Tensor k(shape), v(shape), read(shape);
     ops.linear(k, x, w.k.weight, w.k.bias), ops.linear(v, x, w.v.weight, w.v.bias);
-    attend(read, v, k, v);
+    sdpa(read, v, k, v);
     ops.linear(out, read, w.o.weight, w.o.bias);
   }
 };
 
 struct FreeHalfUnwritten : Right {
-  void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
     Tensor all(out.shape());
-    Right::attend(all, q, k, v);
+    Right::sdpa(all, q, k, v);
     for (int64_t t = 0; t < out.dim(0); t += 2)
       for (int64_t d = 0; d < out.dim(1); ++d) out(t, d) = all(t, d);
   }
@@ -362,7 +362,7 @@ struct FreeTwoMistakes : Right {  // not scaled, and the keys mixed
 template <class V>
 void run(const CaseInput& in, Recording& rec) {
   const auto softmax = [](Tensor& x) { V().softmax(x); };
-  const auto attend = [](Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) { V().attend(out, q, k, v); };
+  const auto attend = [](Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) { V().sdpa(out, q, k, v); };
   const auto attention = [](Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w) {
     V().attention(ops, out, x, w);
   };

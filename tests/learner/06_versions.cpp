@@ -39,7 +39,7 @@ struct Right {
     for (float& x : row) sum += x = std::exp(x - max);
     for (float& x : row) x = x / sum;
   }
-  virtual void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+  virtual void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
     const int64_t T = q.dim(0);
     Tensor scores({T, T}), weights({T, T});
     for (int64_t t = 0; t < T; ++t)
@@ -59,7 +59,7 @@ struct Right {
     ops.linear(q, x, w.q.weight, w.q.bias), ops.linear(k, x, w.k.weight, w.k.bias);
     ops.linear(v, x, w.v.weight, w.v.bias);
     tap("q", q), tap("k", k), tap("v", v);
-    attend(read, q, k, v);
+    sdpa(read, q, k, v);
     tap("context", read);
     ops.linear(out, read, w.o.weight, w.o.bias);
   }
@@ -106,7 +106,7 @@ struct RightMinusBillion : Right {
 };
 
 struct RightOnlyThePast : Right {
-  void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
     for (int64_t t = 0; t < q.dim(0); ++t) {  // no scores of the future, no taps
       std::vector<float> past;
       for (int64_t s = 0; s <= t; ++s) past.push_back(score(q, k, t, s));
@@ -121,7 +121,7 @@ struct RightOnlyThePast : Right {
 };
 
 struct RightOneKeyAtATime : Right {  // a running maximum, no row of scores at all
-  void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
     for (int64_t t = 0; t < q.dim(0); ++t) {
       float max = -INFINITY, sum = 0;
       std::vector<float> mixed(size_t(v.dim(1)), 0.0f);
@@ -155,8 +155,8 @@ struct RightMaskedTap : Right {  // the scores are tapped after the mask: the ta
 // ---- known mistakes in other words ----
 
 struct KnownNoMask : Right {
-  void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
-    lesson_05::attend(out, q, k, v);
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
+    lesson_05::sdpa(out, q, k, v);
   }
 };
 
@@ -207,7 +207,7 @@ struct KnownWeightsCut : Right {
 };
 
 struct KnownNoSoftmax : Right {
-  void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
     for (int64_t t = 0; t < q.dim(0); ++t)
       for (int64_t d = 0; d < v.dim(1); ++d) {
         out(t, d) = 0;
@@ -373,7 +373,7 @@ struct FreeTwoMistakes : Right {  // no mask, and no final norm
 
 template <class V>
 void run(const CaseInput& in, Recording& rec) {
-  const auto attend = [](Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) { V().attend(out, q, k, v); };
+  const auto attend = [](Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) { V().sdpa(out, q, k, v); };
   const auto attention = [](Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w) {
     V().attention(ops, out, x, w);
   };

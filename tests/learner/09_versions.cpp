@@ -36,7 +36,7 @@ struct Right {
   }
   virtual void put(Tensor& out, int64_t t, int64_t h, int64_t d, float x) { out(t, h, d) = x; }
   virtual float value(const Tensor& v, int64_t s, int64_t h, int64_t d) { return element(v, s, h, d); }
-  virtual void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+  virtual void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
     const int64_t T = q.dim(0), H = q.dim(1), S = k.dim(0);
     Tensor scores({H, T, S});
     for (int64_t i = 0; i < H * T * S; ++i) scores.flat(i) = score(q, k, i / (T * S), i / S % T, i % S);
@@ -74,7 +74,7 @@ struct Right {
       ops.copy(kept, apart);
     }
     Tensor read({T, heads, D});
-    attend(read, q, cache.k.view_rows(0, start + T), cache.v.view_rows(0, start + T));
+    sdpa(read, q, cache.k.view_rows(0, start + T), cache.v.view_rows(0, start + T));
     tap("context", read);
     for (int64_t t = 0; t < T; ++t)
       for (int64_t h = 0; h < heads; ++h)
@@ -105,7 +105,7 @@ struct Right {
 // ---- right ----
 
 struct RightLessonEight : Right {  // one head after the other through lesson 8, whose taps have two dimensions
-  void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
     for (int64_t h = 0; h < q.dim(1); ++h) {
       const auto part = [&](const Tensor& x) {
         Tensor y({x.dim(0), x.dim(2)});
@@ -113,7 +113,7 @@ struct RightLessonEight : Right {  // one head after the other through lesson 8,
         return y;
       };
       Tensor read({q.dim(0), q.dim(2)});
-      lesson_08::attend(read, part(q), part(k), part(v));
+      lesson_08::sdpa(read, part(q), part(k), part(v));
       for (int64_t i = 0; i < read.count(); ++i) out(i / q.dim(2), h, i % q.dim(2)) = read.flat(i);
     }
   }
@@ -212,7 +212,7 @@ struct FreeAverage : Right {
 template <class V>
 void run(const CaseInput& in, Recording& rec) {
   const auto split_heads = [](const Tensor& x, int64_t heads) { return V().split_heads(x, heads); };
-  const auto attend = [](Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) { V().attend(out, q, k, v); };
+  const auto attend = [](Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) { V().sdpa(out, q, k, v); };
   const auto attention = [](Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w, int64_t heads,
                             LayerCache& cache, int64_t start) { V().attention(ops, out, x, w, heads, cache, start); };
   const auto forward = [](Ops& ops, Tensor& logits, const Tensor& tokens, const DecoderWeights& w, KvCache& cache,

@@ -38,7 +38,7 @@ struct Right {
     const Turn turned = Turn(a, b) * by;
     a = turned.real(), b = turned.imag();
   }
-  virtual void rotate(Tensor& x, const Tensor& cos, const Tensor& sin, int64_t start) {
+  virtual void apply_rope(Tensor& x, const Tensor& cos, const Tensor& sin, int64_t start) {
     const int64_t H = x.dim(1), D = x.dim(2);
     for (int64_t i = 0; i < D / 2; ++i)
       for (int64_t n = 0; n < x.dim(0) * H; ++n) {
@@ -46,12 +46,12 @@ struct Right {
         turn(x(n / H, n % H, first(i, D)), x(n / H, n % H, second(i, D)), {cos(p, i), sin(p, i)});
       }
   }
-  virtual void place(Tensor& q, Tensor& k, Tensor& v, const Rotary& r, int64_t start) {
+  virtual void place(Tensor& q, Tensor& k, Tensor& v, const RopeTables& r, int64_t start) {
     (void)v;
-    rotate(q, r.cos, r.sin, start), rotate(k, r.cos, r.sin, start);
+    apply_rope(q, r.cos, r.sin, start), apply_rope(k, r.cos, r.sin, start);
   }
   void attention(Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w, int64_t heads, int64_t kv_heads,
-                 const Rotary& rotary, LayerCache& cache, int64_t start) {
+                 const RopeTables& rotary, LayerCache& cache, int64_t start) {
     const int64_t T = x.dim(0), D = w.q.weight.dim(0) / heads;
     Tensor q({T, heads, D}), k({T, kv_heads, D}), v({T, kv_heads, D}), read({T, heads, D});
     const auto project = [&](Tensor& to, const LinearWeights& l) {
@@ -63,7 +63,7 @@ struct Right {
     tap("q", q), tap("k", k), tap("v", v);
     Tensor k_rows = cache.k.view_rows(start, T), v_rows = cache.v.view_rows(start, T);
     ops.copy(k_rows, k), ops.copy(v_rows, v);
-    lesson_10::attend(read, q, cache.k.view_rows(0, start + T), cache.v.view_rows(0, start + T));
+    lesson_10::sdpa(read, q, cache.k.view_rows(0, start + T), cache.v.view_rows(0, start + T));
     tap("context", read);
     ops.linear(out, read.reshaped({T, heads * D}), w.o.weight, w.o.bias);
   }
@@ -92,7 +92,7 @@ struct Right {
 // ---- right ----
 
 struct RightRotateHalf : Right {  // x * cos + rotate_half(x) * sin, as people know it
-  void rotate(Tensor& x, const Tensor& cos, const Tensor& sin, int64_t start) override {
+  void apply_rope(Tensor& x, const Tensor& cos, const Tensor& sin, int64_t start) override {
     const int64_t H = x.dim(1), D = x.dim(2), half = D / 2;
     const Tensor old = x.copy();
     for (int64_t n = 0; n < x.count() / D; ++n)
@@ -138,20 +138,20 @@ struct KnownStartForAll : Right {
 };
 
 struct KnownOneLate : Right {
-  void place(Tensor& q, Tensor& k, Tensor& v, const Rotary& r, int64_t start) override {
+  void place(Tensor& q, Tensor& k, Tensor& v, const RopeTables& r, int64_t start) override {
     Right::place(q, k, v, r, start + 1);
   }
 };
 
 struct KnownAllThree : Right {
-  void place(Tensor& q, Tensor& k, Tensor& v, const Rotary& r, int64_t start) override {
+  void place(Tensor& q, Tensor& k, Tensor& v, const RopeTables& r, int64_t start) override {
     Right::place(q, k, v, r, start);
-    rotate(v, r.cos, r.sin, start);
+    apply_rope(v, r.cos, r.sin, start);
   }
 };
 
 struct KnownOnlyKeys : Right {
-  void place(Tensor&, Tensor& k, Tensor&, const Rotary& r, int64_t start) override { rotate(k, r.cos, r.sin, start); }
+  void place(Tensor&, Tensor& k, Tensor&, const RopeTables& r, int64_t start) override { apply_rope(k, r.cos, r.sin, start); }
 };
 
 struct KnownHalfExponent : Right {
@@ -179,9 +179,9 @@ struct FreeFixedTheta : Right {
 };
 
 struct FreeTwiceFromZero : Right {
-  void rotate(Tensor& x, const Tensor& cos, const Tensor& sin, int64_t start) override {
+  void apply_rope(Tensor& x, const Tensor& cos, const Tensor& sin, int64_t start) override {
     (void)start;
-    Right::rotate(x, cos, sin, 0), Right::rotate(x, cos, sin, 0);
+    Right::apply_rope(x, cos, sin, 0), Right::apply_rope(x, cos, sin, 0);
   }
 };
 
@@ -196,10 +196,10 @@ template <class V>
 void run(const CaseInput& in, Recording& rec) {
   const auto rope_table = [](Tensor& cos, Tensor& sin, double theta) { V().rope_table(cos, sin, theta); };
   const auto rotate = [](Tensor& x, const Tensor& cos, const Tensor& sin, int64_t start) {
-    V().rotate(x, cos, sin, start);
+    V().apply_rope(x, cos, sin, start);
   };
   const auto attention = [](Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w, int64_t heads,
-                            int64_t kv_heads, const Rotary& rotary, LayerCache& cache,
+                            int64_t kv_heads, const RopeTables& rotary, LayerCache& cache,
                             int64_t start) { V().attention(ops, out, x, w, heads, kv_heads, rotary, cache, start); };
   const auto forward = [](Ops& ops, Tensor& logits, const Tensor& tokens, const DecoderWeights& w, KvCache& cache,
                           int64_t start) { V().decoder_forward(ops, logits, tokens, w, cache, start); };

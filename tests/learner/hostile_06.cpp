@@ -124,13 +124,13 @@ void with(const CaseInput& in, Recording& rec) {
 template <void misbehave(Tensor&)>
 void attend_but(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
   if (q.dim(0) == 7) misbehave(out);
-  lesson_06::attend(out, q, k, v);
+  lesson_06::sdpa(out, q, k, v);
 }
 
 /// Right for the first case that a process runs.
 void keeps_state(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
   static float kept = 0;
-  lesson_06::attend(out, q, k, v);
+  lesson_06::sdpa(out, q, k, v);
   for (int64_t i = 0; i < out.count(); ++i) out.flat(i) += kept;
   kept += 1;
 }
@@ -138,7 +138,7 @@ void keeps_state(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v)
 /// Taps are a service to the learner, who may do without.
 void silent(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
   watch_taps({});
-  lesson_06::attend(out, q, k, v);
+  lesson_06::sdpa(out, q, k, v);
 }
 
 void silent_and_wrong(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {

@@ -28,7 +28,7 @@ TEST_CASE("lesson 13: the gate equals the library's") {
   Tensor plain = random_tensor({9, 33}, 2), fast = plain.copy();
   plain(0, 0) = fast(0, 0) = -200, plain(0, 1) = fast(0, 1) = 200;
   lesson_13::swiglu(plain, up);
-  ops.silu_times(fast, up);
+  ops.silu_mul(fast, up);
   CHECK(compare(plain, fast, {200 * 8 * unit_roundoff}).pass);
 }
 

@@ -89,21 +89,21 @@ TEST_CASE("lesson 04: relu equals the library's") {
   check_equal(plain, fast, {0});
 }
 
-TEST_CASE("lessons 05, 06 and 08: attend equals the library's, with and without a past") {
+TEST_CASE("lessons 05, 06 and 08: sdpa equals the library's, with and without a past") {
   CpuOps ops;
   const Tensor q = random_tensor({9, 16}, 1), k = random_tensor({9, 16}, 2), v = random_tensor({9, 16}, 3);
   Tensor plain({9, 16}), fast({9, 16});
-  lesson_06::attend(plain, q, k, v);
-  ops.attend(fast, q, k, v);
+  lesson_06::sdpa(plain, q, k, v);
+  ops.sdpa(fast, q, k, v);
   check_equal(plain, fast, two_sums_of(16));
 
   const Tensor last = q.view_rows(6, 3);  // three queries after six tokens
   Tensor plain_rows({3, 16}), fast_rows({3, 16}), all_see_all({1, 16});
-  lesson_08::attend(plain_rows, last, k, v);
-  ops.attend(fast_rows, last, k, v);
+  lesson_08::sdpa(plain_rows, last, k, v);
+  ops.sdpa(fast_rows, last, k, v);
   check_equal(plain_rows, fast_rows, two_sums_of(16));
 
-  lesson_05::attend(all_see_all, q.view_rows(8, 1), k, v);  // the last query sees every key, mask or no mask
+  lesson_05::sdpa(all_see_all, q.view_rows(8, 1), k, v);  // the last query sees every key, mask or no mask
   check_equal(all_see_all, fast.view_rows(8, 1), two_sums_of(16));
 }
 
@@ -134,16 +134,16 @@ TEST_CASE("lesson 08: cached logits equal the library's up to the last position 
               two_float32_runs());
 }
 
-TEST_CASE("lessons 09 and 10: attend with heads equals the library's, with and without a past") {
+TEST_CASE("lessons 09 and 10: sdpa with heads equals the library's, with and without a past") {
   CpuOps ops;
   for (const int64_t G : {6, 3, 2, 1}) {
     const Tensor q = random_tensor({3, 6, 16}, 1), k = random_tensor({9, G, 16}, 2), v = random_tensor({9, G, 16}, 3);
     Tensor plain({3, 6, 16}), fast({3, 6, 16});
-    lesson_10::attend(plain, q, k, v);
-    ops.attend(fast, q, k, v);
+    lesson_10::sdpa(plain, q, k, v);
+    ops.sdpa(fast, q, k, v);
     check_equal(plain, fast, two_sums_of(16));
     if (G != 6) continue;
-    lesson_09::attend(plain, q, k, v);
+    lesson_09::sdpa(plain, q, k, v);
     check_equal(plain, fast, two_sums_of(16));
   }
 }
@@ -152,13 +152,13 @@ TEST_CASE("lesson 11: the table of angles and the rotation equal the library's, 
   CpuOps ops;
   Tensor cos({40, 8}), sin({40, 8});
   lesson_11::rope_table(cos, sin, 10000);
-  const Rotary rotary = rope_table({}, 16, 40);
+  const RopeTables rotary = rope_table({}, 16, 40);
   check_equal(cos, rotary.cos, {unit_roundoff});
   check_equal(sin, rotary.sin, {unit_roundoff});
 
   Tensor plain = random_tensor({5, 3, 16}, 1), fast = plain.copy();
-  lesson_11::rotate(plain, cos, sin, 35);
-  ops.rotate(fast, rotary, ids({35, 36, 37, 38, 39}));
+  lesson_11::apply_rope(plain, cos, sin, 35);
+  ops.apply_rope(fast, rotary, ids({35, 36, 37, 38, 39}));
   check_equal(plain, fast, {8 * unit_roundoff});
 }
 

@@ -65,7 +65,7 @@ TEST_CASE("what was said to be needed is what is allocated") {
   const auto model = load_model(ops, stories(), {.max_rows = 64, .context = 200, .sequences = 2, .capacity = 150});
   const KvCache cache(ops, model->config(), 2, 150);
   const Tensor logits = ops.allocate({2, model->config().vocabulary}, DType::f32);
-  const Footprint f = footprint(model->config(), 2, 150, 64);
+  const MemoryEstimate f = memory_estimate(model->config(), 2, 150, 64);
   CHECK(ops.allocated == f.cache + f.scratch);
 }
 
@@ -76,14 +76,14 @@ TEST_CASE("parameters and cache take to the byte what was predicted for them") {
     const auto model = load_model(ops, weights_directory() / name, {.max_rows = 16});
     const Config& c = model->config();
     const int64_t element = name == "stories" ? 2 : 4;  // bf16, f32
-    CHECK(ops.settled == count_parameters(c).total() * element + footprint(c, 1, c.context, 16).angles);
+    CHECK(ops.settled == count_parameters(c).total() * element + memory_estimate(c, 1, c.context, 16).angles);
 
     const int64_t sequences = 3, context = 150;
     const KvCache cache(ops, c, sequences, context);
     size_t bytes = 0;
     for (const LayerCache& layer : cache.layers) bytes += layer.k.bytes() + layer.v.bytes();
     CHECK(int64_t(bytes) == sequences * cache_elements(c, context) * 4);
-    CHECK(int64_t(bytes) == footprint(c, sequences, context, 16).cache);
+    CHECK(int64_t(bytes) == memory_estimate(c, sequences, context, 16).cache);
   }
 }
 

@@ -64,7 +64,7 @@ TEST_CASE("a row's product is the same alone and among few, on one thread and on
 TEST_CASE("the CPU's coarse operations give what the fine ones give") {
   struct Fine : CpuOps {
     void norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
-                  const Rotary& rotary, const Rows& rows) override {
+                  const RopeTables& rotary, const Rows& rows) override {
       Ops::norm_qkv(normed, q, k, v, x, w, rotary, rows);
     }
     void norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) override {
@@ -76,7 +76,7 @@ TEST_CASE("the CPU's coarse operations give what the fine ones give") {
   const int64_t C = 130, H = 6, G = 2, D = 22, F = 301, context = 64;
   const Tensor norm = random_tensor({C}, 1), wq = random_tensor({H * D, C}, 2), wk = random_tensor({G * D, C}, 3);
   const Tensor wv = random_tensor({G * D, C}, 4), gate = random_tensor({F, C}, 5), up = random_tensor({F, C}, 6);
-  const Rotary rotary{random_tensor({context, D / 2}, 7), random_tensor({context, D / 2}, 8)};
+  const RopeTables rotary{random_tensor({context, D / 2}, 7), random_tensor({context, D / 2}, 8)};
   for (const int64_t N : {1, 2, 5, 12, 20}) {
     CAPTURE(N);
     const Tensor x = random_tensor({N, C}, 9);
@@ -144,7 +144,7 @@ TEST_CASE("relu keeps what is positive and does not hide a NaN") {
   }
 }
 
-TEST_CASE("add and copy are exact, gather takes whole rows") {
+TEST_CASE("add and copy are exact, embedding takes whole rows") {
   CpuOps ops;
   Tensor x = random_tensor({3, 5}, 1), before = x.copy();
   const Tensor y = random_tensor({3, 5}, 2);
@@ -155,12 +155,12 @@ TEST_CASE("add and copy are exact, gather takes whole rows") {
 
   Tensor index({4}, DType::i32), out({4, 5});
   for (int64_t n = 0; n < 4; ++n) index.at<int32_t>(n) = int32_t(2 - n % 3);
-  ops.gather(out, y, index);
+  ops.embedding(out, y, index);
   for (int64_t n = 0; n < 4; ++n)
     for (int64_t c = 0; c < 5; ++c) CHECK(out(n, c) == y(2 - n % 3, c));
   for (const int32_t outside : {-1, 3, std::numeric_limits<int32_t>::max()}) {
     index.at<int32_t>(1) = outside;
-    CHECK_THROWS_WITH_AS(ops.gather(out, y, index), Contains("at row 1 is not in [0, 3)"), ShapeError);
+    CHECK_THROWS_WITH_AS(ops.embedding(out, y, index), Contains("at row 1 is not in [0, 3)"), ShapeError);
   }
 }
 
@@ -174,7 +174,7 @@ TEST_CASE("memory goes to the device and back") {
   CHECK(std::equal(host, host + 3, back));
 }
 
-TEST_CASE("attend equals loops in double, with a past and without") {
+TEST_CASE("sdpa equals loops in double, with a past and without") {
   CpuOps ops;
   for (const auto& [T, S] :
        {std::pair<int64_t, int64_t>{1, 1}, {1, 33}, {2, 2}, {3, 7}, {31, 33}, {33, 33}, {300, 310}})
@@ -184,7 +184,7 @@ TEST_CASE("attend equals loops in double, with a past and without") {
       CAPTURE(D);
       const Tensor q = random_tensor({T, D}, 1), k = random_tensor({S, D}, 2), v = random_tensor({S, D}, 3);
       Tensor out({T, D});
-      ops.attend(out, q, k, v);
+      ops.sdpa(out, q, k, v);
       const Expected e = attend_in_double(q, k, v);
       CHECK(difference(out, e.value, e.budget) == "");
     }
@@ -202,7 +202,7 @@ TEST_CASE("every head attends to the keys and values of its group") {
         CAPTURE(D);
         const Tensor q = random_tensor({T, H, D}, 1), k = random_tensor({S, G, D}, 2), v = random_tensor({S, G, D}, 3);
         Tensor out({T, H, D});
-        ops.attend(out, q, k, v);
+        ops.sdpa(out, q, k, v);
         for (int64_t h = 0; h < H; ++h) {
           const int64_t g = h / (H / G);
           const Expected e = attend_in_double(head_of(q, h), head_of(k, g), head_of(v, g));
@@ -216,21 +216,21 @@ TEST_CASE("one query attends alike on one thread and on all") {
   const int64_t S = 900, H = 6, G = 3, D = 40;  // enough bytes for several threads
   const Tensor q = random_tensor({1, H, D}, 1), k = random_tensor({S, G, D}, 2), v = random_tensor({S, G, D}, 3);
   Tensor one({1, H, D}), all({1, H, D});
-  ops.attend(all, q, k, v);
+  ops.sdpa(all, q, k, v);
   const int threads = omp_get_max_threads();
   omp_set_num_threads(1);
-  ops.attend(one, q, k, v);
+  ops.sdpa(one, q, k, v);
   omp_set_num_threads(threads);
   CHECK(values(one) == values(all));
 }
 
-TEST_CASE("attend takes scores above 90, whose exp overflows") {
+TEST_CASE("sdpa takes scores above 90, whose exp overflows") {
   CpuOps ops;
   Tensor q = random_tensor({6, 8}, 1), k = random_tensor({9, 8}, 2);
   const Tensor v = random_tensor({9, 8}, 3);
   for (int64_t i = 0; i < q.count(); ++i) q.flat(i) *= 300;
   Tensor out({6, 8});
-  ops.attend(out, q, k, v);
+  ops.sdpa(out, q, k, v);
   const Expected e = attend_in_double(q, k, v);
   CHECK(difference(out, e.value, e.budget) == "");
   CHECK(*std::max_element(e.budget.begin(), e.budget.end()) < 1e-2);  // large scores are inexact, but not meaningless
@@ -241,8 +241,8 @@ TEST_CASE("a query does not see what comes after it") {
   const Tensor q = random_tensor({4, 8}, 1), k = random_tensor({6, 8}, 2), v = random_tensor({6, 8}, 3);
   Tensor out({4, 8}), changed({4, 8}), k_2 = k.copy(), v_2 = v.copy();
   for (int64_t d = 0; d < 8; ++d) k_2(4, d) = 9, v_2(4, d) = -9;
-  ops.attend(out, q, k, v);
-  ops.attend(changed, q, k_2, v_2);
+  ops.sdpa(out, q, k, v);
+  ops.sdpa(changed, q, k_2, v_2);
   CHECK(values(out.view_rows(0, 2)) == values(changed.view_rows(0, 2)));  // the queries at 2 and 3
   for (int64_t t : {2, 3}) CHECK(out(t, 0) != changed(t, 0));
 }
@@ -264,7 +264,7 @@ TEST_CASE("attention serves rows of several sequences, and writes only their row
     const Tensor cached_k = cache.k[run.sequence], cached_v = cache.v[run.sequence];
     Tensor alone({run.count, D});
     const int64_t S = run.start + run.count;
-    ops.attend(alone, q.view_rows(run.first, run.count), cached_k.view_rows(0, S), cached_v.view_rows(0, S));
+    ops.sdpa(alone, q.view_rows(run.first, run.count), cached_k.view_rows(0, S), cached_v.view_rows(0, S));
     CHECK(values(out.view_rows(run.first, run.count)) == values(alone));
     for (const auto& [now, was, fed] : {std::tuple{&cache.k, &before.k, &k}, std::tuple{&cache.v, &before.v, &v}}) {
       const Tensor here = (*now)[run.sequence], old = (*was)[run.sequence];
@@ -284,8 +284,8 @@ TEST_CASE("operations on no rows do nothing") {
   ops.layer_norm(normed, x, norm, norm, 1e-5f);
   ops.relu(normed);
   ops.add(normed, x);
-  ops.gather(normed, weight, index);
-  ops.attend(normed, x, x, x);
+  ops.embedding(normed, weight, index);
+  ops.sdpa(normed, x, x, x);
 }
 
 TEST_CASE("shapes and dtypes that do not fit are refused, with all of them named") {
@@ -305,13 +305,13 @@ TEST_CASE("shapes and dtypes that do not fit are refused, with all of them named
   CHECK_THROWS_AS(ops.layer_norm(out, x, b4, b4, 1e-5f), ShapeError);
   CHECK_THROWS_AS(ops.add(same, one), ShapeError);
   CHECK_THROWS_AS(ops.copy(same, wide), ShapeError);
-  CHECK_THROWS_AS(ops.gather(same, w, Tensor({3}, DType::i32)), ShapeError);
-  CHECK_THROWS_AS(ops.gather(out, w, Tensor({2}, DType::i32)), ShapeError);
-  CHECK_THROWS_AS(ops.gather(same, w, Tensor({2}, DType::i64)), ShapeError);
-  CHECK_THROWS_AS(ops.attend(same, x, one, one), ShapeError);  // T > S
-  CHECK_THROWS_AS(ops.attend(same, x, make({5, 4}), make({6, 4})), ShapeError);
-  CHECK_THROWS_AS(ops.attend(same, x, make({5, 3}), make({5, 3})), ShapeError);
-  CHECK_THROWS_AS(ops.attend(out, x, make({5, 4}), make({5, 4})), ShapeError);
+  CHECK_THROWS_AS(ops.embedding(same, w, Tensor({3}, DType::i32)), ShapeError);
+  CHECK_THROWS_AS(ops.embedding(out, w, Tensor({2}, DType::i32)), ShapeError);
+  CHECK_THROWS_AS(ops.embedding(same, w, Tensor({2}, DType::i64)), ShapeError);
+  CHECK_THROWS_AS(ops.sdpa(same, x, one, one), ShapeError);  // T > S
+  CHECK_THROWS_AS(ops.sdpa(same, x, make({5, 4}), make({6, 4})), ShapeError);
+  CHECK_THROWS_AS(ops.sdpa(same, x, make({5, 3}), make({5, 3})), ShapeError);
+  CHECK_THROWS_AS(ops.sdpa(out, x, make({5, 4}), make({5, 4})), ShapeError);
   CHECK_THROWS_AS(matmul(out, x, w), ShapeError);
   CHECK_THROWS_AS(matmul_transposed(out, x, make({4, 3})), ShapeError);
 }

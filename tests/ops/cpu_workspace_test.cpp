@@ -31,9 +31,9 @@ TEST_CASE("a product takes for itself what was predicted") {
       ops.linear(out, x, weight, {});
       const LinearWorkspace predicted = linear_workspace(N, K, C, dtype);
       CHECK((predicted.packed > 0) == (N == 64));
-      CHECK((predicted.widened > 0) == (N == 64 && dtype == DType::bf16));
+      CHECK((predicted.upcast > 0) == (N == 64 && dtype == DType::bf16));
       const int64_t took = *peak_memory() - before;
-      CHECK(std::abs(took - predicted.widened - predicted.packed) < 1 << 20);
+      CHECK(std::abs(took - predicted.upcast - predicted.packed) < 1 << 20);
     }
 #endif
 }

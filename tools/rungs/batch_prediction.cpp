@@ -38,7 +38,7 @@ PredictedMemory predict_memory(const Config& config, const BatchRun& run, const 
                                const Device& device) {
   const LoadOptions plan = run.plan();
   const int64_t context = run.input + run.output;
-  const Footprint f = footprint(config, run.batch, context, plan.max_rows);
+  const MemoryEstimate f = memory_estimate(config, run.batch, context, plan.max_rows);
   PredictedMemory m{weights.predicted, run.cache ? f.cache : 0, f.angles, f.scratch, 0};
   if (device.backend == "cpu") {
     m.workspace = cpu_workspace(config, run.batch, context, plan.max_rows, weights.dtype);

@@ -24,7 +24,7 @@ struct TextStream {
 
 /// Whose code a part of generation is.
 struct Part {
-  std::string lesson, functions;  ///< "10_grouped_query", "attend"
+  std::string lesson, functions;  ///< "10_grouped_query", "sdpa"
   bool mine;                      ///< the learner's; otherwise the library's, because:
   std::string why;                ///< "not started: rungs start 10"
 };

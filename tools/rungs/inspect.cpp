@@ -105,7 +105,7 @@ ordered_json memory_json(const Config& c, const InspectCommand& command, int64_t
   if (command.batch < 1 || command.batch > 1 << 20)
     throw UsageError(fmt::format("batch: wanted from 1 to {}, found {}", 1 << 20, command.batch));
   const int64_t rows = std::max(command.batch, std::min<int64_t>(command.batch * context, 512));
-  const Footprint f = footprint(c, command.batch, context, rows);
+  const MemoryEstimate f = memory_estimate(c, command.batch, context, rows);
   return {{"sequences", command.batch},
           {"context", context},
           {"rows", rows},

@@ -13,8 +13,8 @@ namespace {
 constexpr unsigned all_lanes = 0xffffffffu;
 
 template <Factors factors>
-float widen(uint32_t bits) {
-  return factors == Factors::bf16 ? Bfloat16Format::widen(uint16_t(bits)) : HalfFormat::widen(uint16_t(bits));
+float upcast(uint32_t bits) {
+  return factors == Factors::bf16 ? Bfloat16Format::upcast(uint16_t(bits)) : HalfFormat::upcast(uint16_t(bits));
 }
 
 /// c (16, n) += a (16, 16) · b (16, n). They do not overlap, which lets the compiler use vectors.

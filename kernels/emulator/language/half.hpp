@@ -15,7 +15,7 @@ namespace rungs::emulator {
 
 /// The upper half of a float: sign, 8 bits of exponent, 7 of fraction.
 struct Bfloat16Format {
-  static float widen(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
+  static float upcast(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
   static uint16_t round(float value) {
     const auto u = std::bit_cast<uint32_t>(value);
     if ((u & 0x7fffffffu) > 0x7f800000u) return 0x7fff;
@@ -25,7 +25,7 @@ struct Bfloat16Format {
 
 /// The IEEE half: sign, 5 bits of exponent, 10 of fraction.
 struct HalfFormat {
-  static float widen(uint16_t bits) {
+  static float upcast(uint16_t bits) {
     const uint32_t sign = uint32_t(bits & 0x8000u) << 16, magnitude = bits & 0x7fffu;
     if (magnitude >= 0x7c00u) return std::bit_cast<float>(magnitude > 0x7c00u ? 0x7fffffffu : sign | 0x7f800000u);
 #ifdef __F16C__
@@ -69,7 +69,7 @@ struct alignas(2) Float16 {
   Float16(float value) : bits(Format::round(value)) {}
   Float16(double value) : bits(Format::round(round_to_odd(value))) {}
   Float16(int value) : Float16(double(value)) {}
-  operator float() const { return Format::widen(bits); }
+  operator float() const { return Format::upcast(bits); }
 
   static Float16 of_bits(uint16_t bits) {
     Float16 x;

@@ -18,7 +18,7 @@ using NamedTensors = std::map<std::string, Tensor>;
 /// What the code under grade is given.
 struct CaseInput {
   std::string name;   ///< "attend_02_two_tokens"
-  std::string run;    ///< which function: "attend"
+  std::string run;    ///< which function: "sdpa"
   std::string model;  ///< a model directory under weights/, or ""
   NamedTensors in;
   bool noise = false;  ///< fresh memory holds finite noise instead of NaN

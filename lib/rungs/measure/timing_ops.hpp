@@ -24,22 +24,22 @@ class TimingOps final : public Ops {
     norm_qkv_,
     norm_gated_,
     attention_,
-    attend_,
+    sdpa_,
     layer_norm_,
     rms_norm_,
-    rotate_,
+    apply_rope_,
     relu_,
-    silu_times_,
+    silu_mul_,
     add_,
-    gather_,
+    embedding_,
     copy_,
     upload_,
     download_,
     count_
   };
   static constexpr std::array<std::string_view, count_> names = {
-      "linear", "norm_qkv",   "norm_gated", "attention", "attend", "layer_norm", "rms_norm", "rotate",
-      "relu",   "silu_times", "add",        "gather",    "copy",   "upload",     "download"};
+      "linear", "norm_qkv",   "norm_gated", "attention", "sdpa", "layer_norm", "rms_norm", "apply_rope",
+      "relu",   "silu_mul", "add",        "embedding",    "copy",   "upload",     "download"};
   using Sums = std::array<Sum, count_>;
 
   explicit TimingOps(Ops& inner) : inner_(inner) {}
@@ -56,8 +56,8 @@ class TimingOps final : public Ops {
   void copy(Tensor& out, const Tensor& x) override {
     timed(copy_, [&] { inner_.copy(out, x); });
   }
-  void gather(Tensor& out, const Tensor& table, const Tensor& index) override {
-    timed(gather_, [&] { inner_.gather(out, table, index); });
+  void embedding(Tensor& out, const Tensor& table, const Tensor& index) override {
+    timed(embedding_, [&] { inner_.embedding(out, table, index); });
   }
   void linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) override {
     const double before = sums[linear_].seconds;
@@ -70,11 +70,11 @@ class TimingOps final : public Ops {
   void rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) override {
     timed(rms_norm_, [&] { inner_.rms_norm(out, x, weight, epsilon); });
   }
-  void rotate(Tensor& x, const Rotary& rotary, const Tensor& position) override {
-    timed(rotate_, [&] { inner_.rotate(x, rotary, position); });
+  void apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& position) override {
+    timed(apply_rope_, [&] { inner_.apply_rope(x, rotary, position); });
   }
-  void silu_times(Tensor& gate, const Tensor& up) override {
-    timed(silu_times_, [&] { inner_.silu_times(gate, up); });
+  void silu_mul(Tensor& gate, const Tensor& up) override {
+    timed(silu_mul_, [&] { inner_.silu_mul(gate, up); });
   }
   void relu(Tensor& x) override {
     timed(relu_, [&] { inner_.relu(x); });
@@ -82,15 +82,15 @@ class TimingOps final : public Ops {
   void add(Tensor& x, const Tensor& y) override {
     timed(add_, [&] { inner_.add(x, y); });
   }
-  void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
-    timed(attend_, [&] { inner_.attend(out, q, k, v); });
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
+    timed(sdpa_, [&] { inner_.sdpa(out, q, k, v); });
   }
   void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
                  LayerCache* cache) override {
     timed(attention_, [&] { inner_.attention(out, q, k, v, rows, cache); });
   }
   void norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
-                const Rotary& rotary, const Rows& rows) override {
+                const RopeTables& rotary, const Rows& rows) override {
     timed(norm_qkv_, [&] { inner_.norm_qkv(normed, q, k, v, x, w, rotary, rows); });
   }
   void norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) override {

@@ -41,8 +41,8 @@ void Decoder::forward(Tensor& logits, const Batch& batch, KvCache* cache) {
   DecoderScratch s = rows_of_scratch(batch.rows());
   const DecoderWeights& w = checkpoint_.weights;
 
-  ops_.gather(s.x, w.token_embedding, rows.token);                // (N, C)
-  ops_.gather(s.positions, w.position_embedding, rows.position);  // (N, C)
+  ops_.embedding(s.x, w.token_embedding, rows.token);                // (N, C)
+  ops_.embedding(s.positions, w.position_embedding, rows.position);  // (N, C)
   ops_.add(s.x, s.positions);
   tap("x", s.x);
   for (size_t i = 0; i < w.layers.size(); ++i) {
@@ -52,7 +52,7 @@ void Decoder::forward(Tensor& logits, const Batch& batch, KvCache* cache) {
   }
   s.wanted = s.wanted.view_rows(0, rows.wanted.count());
   s.normed = s.normed.view_rows(0, rows.wanted.count());
-  ops_.gather(s.wanted, s.x, rows.wanted);                                                 // (M, C)
+  ops_.embedding(s.wanted, s.x, rows.wanted);                                                 // (M, C)
   ops_.layer_norm(s.normed, s.wanted, w.final_norm.weight, w.final_norm.bias, w.epsilon);  // (M, C)
   tap("normed", s.normed);
   ops_.linear(logits, s.normed, w.output.weight, w.output.bias);  // (M, V)

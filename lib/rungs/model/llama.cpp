@@ -27,7 +27,7 @@ static void feed_forward_sublayer(Ops& ops, Tensor& x, const LlamaLayer& w, floa
 void Llama::forward(Tensor& logits, const Batch& batch, KvCache* cache) {
   const Rows& rows = rows_.fill(ops_, batch, config(), cache);
   const Call call{logits, rows, cache};
-  if (!cache || !rows.one_each()) return run(call);
+  if (!cache || !rows.is_decode()) return run(call);
   const StepKey key{this, logits.raw(), cache->layers[0].k.raw(), rows.token.count(), rows.wanted.count()};
   ops_.replay(key, [this, &call] { run(call); });
 }
@@ -38,7 +38,7 @@ void Llama::run(const Call& call) {
   LlamaScratch s = rows_of_scratch(rows.token.count());
   const LlamaWeights& w = checkpoint_.weights;
 
-  ops_.gather(s.x, w.token_embedding, rows.token);  // (N, C)
+  ops_.embedding(s.x, w.token_embedding, rows.token);  // (N, C)
   tap("x", s.x);
   for (size_t i = 0; i < w.layers.size(); ++i) {
     const TapLayer layer{int64_t(i)};
@@ -47,7 +47,7 @@ void Llama::run(const Call& call) {
   }
   s.wanted = s.wanted.view_rows(0, rows.wanted.count());
   s.normed = s.normed.view_rows(0, rows.wanted.count());
-  ops_.gather(s.wanted, s.x, rows.wanted);                     // (M, C)
+  ops_.embedding(s.wanted, s.x, rows.wanted);                     // (M, C)
   ops_.rms_norm(s.normed, s.wanted, w.final_norm, w.epsilon);  // (M, C)
   tap("normed", s.normed);
   ops_.linear(logits, s.normed, w.output, {});  // (M, V)

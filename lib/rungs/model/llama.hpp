@@ -27,7 +27,7 @@ struct LlamaWeights {
   std::vector<LlamaLayer> layers;
   Tensor final_norm;                ///< (C)
   Tensor output;                    ///< (V, C); with tied weights a view of the token embedding
-  Rotary rotary;                    ///< (context, D/2) each
+  RopeTables rotary;                    ///< (context, D/2) each
   float epsilon = 0;                ///< of every RMSNorm
   int64_t heads = 1, kv_heads = 1;  ///< H, G
 };

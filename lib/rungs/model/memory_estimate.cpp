@@ -14,14 +14,14 @@ int64_t cache_elements(const Config& c, int64_t context) {
   return product({2, c.layers, context, c.kv_heads, c.head_width});
 }
 
-Footprint footprint(const Config& c, int64_t sequences, int64_t context, int64_t rows) {
+MemoryEstimate memory_estimate(const Config& c, int64_t sequences, int64_t context, int64_t rows) {
   constexpr int64_t f32 = 4, i32 = 4;
   const bool llama = c.model_type == "llama";
   const int64_t q_width = c.heads * c.head_width, kv_width = c.kv_heads * c.head_width;
   // x, normed, projected, wanted; q, context; k, v; hidden. Learned positions take another C, a gate another F.
   const int64_t floats = (llama ? 4 : 5) * c.width + 2 * q_width + 2 * kv_width + (llama ? 2 : 1) * c.inner_width;
   const int64_t ids = 4;  // token, sequence, position, wanted
-  Footprint f;
+  MemoryEstimate f;
   f.cache = sequences * cache_elements(c, context) * f32;
   f.scratch = rows * (floats * f32 + ids * i32) + sequences * c.vocabulary * f32;
   f.angles = c.rotary ? context * c.head_width * f32 : 0;
@@ -39,7 +39,7 @@ int64_t cpu_workspace(const Config& c, int64_t sequences, int64_t context, int64
   int64_t widened = 0, packed = 0;
   for (const auto& product : products) {
     const LinearWorkspace bytes = linear_workspace(product.rows, product.out, product.in, weights);
-    widened = std::max(widened, bytes.widened);  // one after the other in the same memory
+    widened = std::max(widened, bytes.upcast);  // one after the other in the same memory
     packed = std::max(packed, bytes.packed);
   }
   const int64_t host_logits = sequences * c.vocabulary * int64_t(sizeof(float));
@@ -51,9 +51,9 @@ void check_memory(Ops& ops, const Config& config, int64_t weight_bytes, const Lo
   if (!free) return;
   const auto needed = [&](int64_t capacity, int64_t table) {
     const int64_t rows = std::min(options.max_rows ? options.max_rows : config.context, table);
-    const Footprint f = footprint(config, options.sequences, capacity, rows);
+    const MemoryEstimate f = memory_estimate(config, options.sequences, capacity, rows);
     const int64_t workspace = f.scratch;  // what a device's own kernels keep between them is about as much again
-    return weight_bytes + f.cache + f.scratch + workspace + footprint(config, 0, table, 0).angles;
+    return weight_bytes + f.cache + f.scratch + workspace + memory_estimate(config, 0, table, 0).angles;
   };
   const int64_t all = needed(options.capacity, config.context);
   if (all <= *free) return;

@@ -18,7 +18,7 @@ static double llama3_frequency(double frequency, const RopeConfig& c) {
   return (1 - kept) * frequency / c.factor + kept * frequency;
 }
 
-Rotary rope_table(const RopeConfig& config, int64_t head_width, int64_t context) {
+RopeTables rope_table(const RopeConfig& config, int64_t head_width, int64_t context) {
   if (head_width % 2 != 0) throw UsageError(fmt::format("rotary positions: the head width {} is odd", head_width));
   if (config.scaling == RopeConfig::Scaling::dynamic && context > config.original_context)
     throw UsageError(
@@ -26,7 +26,7 @@ Rotary rope_table(const RopeConfig& config, int64_t head_width, int64_t context)
                     "the keys in the cache would have to turn again",
                     config.original_context, context));
   const int64_t half = head_width / 2;
-  Rotary rotary{Tensor::uninitialised({context, half}), Tensor::uninitialised({context, half})};
+  RopeTables rotary{Tensor::uninitialised({context, half}), Tensor::uninitialised({context, half})};
   for (int64_t i = 0; i < half; ++i) {
     double frequency = std::pow(config.theta, -2.0 * double(i) / double(head_width));  // radians per position
     if (config.scaling == RopeConfig::Scaling::linear) frequency /= config.factor;

@@ -1,4 +1,4 @@
-/// Rotary positions: the angle of every pair of a head at every position.
+/// RopeTables positions: the angle of every pair of a head at every position.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,6 @@ struct RopeConfig {
 
 /// cos and sin of p · θ_i for each position p of the context and each i < D/2, computed in double, stored as f32.
 /// \throws UsageError for an odd head width; for dynamic scaling beyond the original context.
-Rotary rope_table(const RopeConfig& config, int64_t head_width, int64_t context);
+RopeTables rope_table(const RopeConfig& config, int64_t head_width, int64_t context);
 
 }  // namespace rungs

@@ -39,7 +39,7 @@ static void check(const Batch& batch, const Config& config, const KvCache* cache
       fail(fmt::format("logits of row {} are wanted, but the call has {} rows", row, batch.rows()));
 }
 
-static void find_runs(std::vector<Run>& runs, const Batch& batch) {
+static void find_segments(std::vector<Run>& runs, const Batch& batch) {
   runs.clear();
   for (int64_t n = 0; n < batch.rows(); ++n) {
     const int64_t sequence = batch.sequence[size_t(n)], position = batch.position[size_t(n)];
@@ -68,7 +68,7 @@ const Rows& RowsOnDevice::fill(Ops& ops, const Batch& batch, const Config& confi
   put(rows_.wanted, batch.wanted);
   Tensor used = device_.view_rows(0, int64_t(host_.size()));
   ops.upload(used, host_.data());
-  find_runs(rows_.runs, batch);
+  find_segments(rows_.runs, batch);
   if (!cache)
     for (const Run& run : rows_.runs)
       if (run.start != 0)

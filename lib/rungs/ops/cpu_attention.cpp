@@ -37,7 +37,7 @@ void CpuOps::need_scores(int64_t floats) {
 // Each such chunk has a softmax of its own, with its largest score, its sum and its part of the result; in the end they
 // are put together as if there had been one. (Milakov, Gimelshein 2018, "Online normalizer calculation for softmax".)
 // The chunks are the same on every number of threads, so the result is.
-void CpuOps::attend_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttendSizes& sizes) {
+void CpuOps::sdpa_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const SdpaSizes& sizes) {
   const int64_t S = sizes.S, G = sizes.G, D = sizes.D, H = sizes.H;
   const int64_t group = H / G;  // query heads that share keys and values
   const int64_t chunks = chunks_of_keys(S), room = room_of_chunk(D);
@@ -84,7 +84,7 @@ using HeadOf = Eigen::Map<const Matrix, 0, Eigen::OuterStride<>>;
 
 // Some queries of one head at a time, so that their scores stay in the processor's cache, and each thread takes the
 // next of them.
-void CpuOps::attend_many(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttendSizes& sizes) {
+void CpuOps::sdpa_many(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const SdpaSizes& sizes) {
   const int64_t T = sizes.T, S = sizes.S, G = sizes.G, D = sizes.D, H = sizes.H;
   const int64_t at_a_time = std::clamp<int64_t>(scores_in_cache / S, 1, T), scratch = room_of_scores(S);
   const bool threads = worth_threads_in_attention(T, S, H * D);
@@ -109,12 +109,12 @@ void CpuOps::attend_many(Tensor& out, const Tensor& q, const Tensor& k, const Te
   });
 }
 
-void CpuOps::attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
-  const AttendSizes sizes = require_attend(out, q, k, v);
+void CpuOps::sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+  const SdpaSizes sizes = require_sdpa(out, q, k, v);
   if (sizes.T == 1)
-    attend_one(out, q, k, v, sizes);
+    sdpa_one(out, q, k, v, sizes);
   else if (sizes.T > 1)
-    attend_many(out, q, k, v, sizes);
+    sdpa_many(out, q, k, v, sizes);
 }
 
 }  // namespace rungs

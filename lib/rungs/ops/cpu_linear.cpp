@@ -28,21 +28,21 @@ void matmul_transposed(Tensor& out, const Tensor& a, const Tensor& b) {
 
 void CpuOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   require_linear(out, x, weight, bias);
-  if (x.rows() <= few_rows) {
+  if (x.rows() <= gemv_max_rows) {
     in_parts(weight.rows(), 4, weight.bytes() > bytes_worth_threads,
              [&](int64_t first, int64_t last) { product_of_few_rows(out, x, weight, first, last); });
   } else if (weight.dtype() == DType::f32) {
     plan_product(x.rows(), x.cols(), weight.rows());
     matrix(out).noalias() = matrix(x) * matrix(weight).transpose();
   } else {  // some rows of the weight at a time, widened
-    const int64_t C = weight.cols(), at_a_time = widened_rows(C);
-    if (widened_.count() < at_a_time * C) widened_ = Tensor::uninitialised({at_a_time * C});
+    const int64_t C = weight.cols(), at_a_time = upcast_rows(C);
+    if (upcast_.count() < at_a_time * C) upcast_ = Tensor::uninitialised({at_a_time * C});
     for (int64_t first = 0; first < weight.rows(); first += at_a_time) {
       const int64_t n = std::min(at_a_time, weight.rows() - first);
       in_parts(n, 1, size_t(n * C) > bytes_worth_threads,
-               [&](int64_t a, int64_t b) { widen(widened_.data() + a * C, weight, (first + a) * C, (b - a) * C); });
+               [&](int64_t a, int64_t b) { upcast(upcast_.data() + a * C, weight, (first + a) * C, (b - a) * C); });
       plan_product(x.rows(), C, n);
-      const Eigen::Map<const Matrix> some(widened_.data(), n, C);
+      const Eigen::Map<const Matrix> some(upcast_.data(), n, C);
       matrix(out).middleCols(first, n).noalias() = matrix(x) * some.transpose();
     }
   }
@@ -51,8 +51,8 @@ void CpuOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Te
 
 // Three products as one: their rows are shared out among the threads together.
 void CpuOps::norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
-                      const Rotary& rotary, const Rows& rows) {
-  if (x.rows() > few_rows) return Ops::norm_qkv(normed, q, k, v, x, w, rotary, rows);
+                      const RopeTables& rotary, const Rows& rows) {
+  if (x.rows() > gemv_max_rows) return Ops::norm_qkv(normed, q, k, v, x, w, rotary, rows);
   Tensor outs[] = {joined_heads(q), joined_heads(k), joined_heads(v)};
   const Tensor* weights[] = {&w.q, &w.k, &w.v};
   for (int i = 0; i < 3; ++i)
@@ -67,13 +67,13 @@ void CpuOps::norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Ten
       if (a < b) product_of_few_rows(outs[i], normed, *weights[i], a, b);
     }
   });
-  rotate(q, rotary, rows.position);
-  rotate(k, rotary, rows.position);
+  apply_rope(q, rotary, rows.position);
+  apply_rope(k, rotary, rows.position);
 }
 
 // Each thread computes its columns of gate and of up, and gates them while they are near.
 void CpuOps::norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) {
-  if (x.rows() > few_rows) return Ops::norm_gated(normed, hidden, up, x, w);
+  if (x.rows() > gemv_max_rows) return Ops::norm_gated(normed, hidden, up, x, w);
   require_gated(hidden, up, x, w.gate, w.up);
   rms_norm(normed, x, w.norm, w.epsilon);
   in_parts(w.gate.rows(), 8, w.gate.bytes() > bytes_worth_threads, [&](int64_t first, int64_t last) {

@@ -23,14 +23,14 @@ void CpuOps::copy(Tensor& out, const Tensor& x) {
   std::memcpy(out.raw(), x.raw(), x.bytes());
 }
 
-void CpuOps::gather(Tensor& out, const Tensor& table, const Tensor& index) {
-  require_gather(out, table, index);
+void CpuOps::embedding(Tensor& out, const Tensor& table, const Tensor& index) {
+  require_embedding(out, table, index);
   const int64_t C = table.cols();
   for (int64_t n = 0; n < index.count(); ++n) {
     const int64_t row = index.data<int32_t>()[n];
     if (row < 0 || row >= table.rows())
-      throw ShapeError(fmt::format("gather: index {} at row {} is not in [0, {})", row, n, table.rows()));
-    widen(out.data() + n * C, table, row * C, C);
+      throw ShapeError(fmt::format("embedding: index {} at row {} is not in [0, {})", row, n, table.rows()));
+    upcast(out.data() + n * C, table, row * C, C);
   }
 }
 
@@ -67,13 +67,13 @@ void CpuOps::rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float 
   with_floats(weight, [&](const auto* w) { scaled_rows(out, x, w, epsilon); });
 }
 
-void CpuOps::rotate(Tensor& x, const Rotary& rotary, const Tensor& position) {
+void CpuOps::apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& position) {
   const int64_t N = x.dim(0), D = x.cols(), H = x.rows() / std::max<int64_t>(N, 1), half = D / 2;
-  require_rotate(x, rotary.cos, rotary.sin, position);
+  require_rope(x, rotary.cos, rotary.sin, position);
   for (int64_t n = 0; n < N; ++n) {
     const int64_t p = position.data<int32_t>()[n];
     if (p < 0 || p >= rotary.cos.rows())
-      throw ShapeError(fmt::format("rotate: position {} at row {} is not in [0, {})", p, n, rotary.cos.rows()));
+      throw ShapeError(fmt::format("apply_rope: position {} at row {} is not in [0, {})", p, n, rotary.cos.rows()));
     const float *cos = rotary.cos.data() + p * half, *sin = rotary.sin.data() + p * half;
     for (int64_t h = 0; h < H; ++h) {
       float* head = x.data() + (n * H + h) * D;
@@ -86,8 +86,8 @@ void CpuOps::rotate(Tensor& x, const Rotary& rotary, const Tensor& position) {
   }
 }
 
-void CpuOps::silu_times(Tensor& gate, const Tensor& up) {
-  require(gate.shape() == up.shape(), "silu_times(gate, up)", gate, up);
+void CpuOps::silu_mul(Tensor& gate, const Tensor& up) {
+  require(gate.shape() == up.shape(), "silu_mul(gate, up)", gate, up);
   auto g = matrix(gate).array();
   g = g / (1.0f + (-g).exp()) * matrix(up).array();
 }

@@ -7,7 +7,7 @@
 
 namespace rungs {
 
-struct AttendSizes;
+struct SdpaSizes;
 
 /// Every operation on this machine, with several threads where there is enough work.
 class CpuOps : public Ops {
@@ -17,29 +17,29 @@ class CpuOps : public Ops {
   void download(void* host, const Tensor& device) override;
   void copy(Tensor& out, const Tensor& x) override;
 
-  void gather(Tensor& out, const Tensor& table, const Tensor& index) override;
+  void embedding(Tensor& out, const Tensor& table, const Tensor& index) override;
   void linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) override;
   void layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) override;
   void rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) override;
-  void rotate(Tensor& x, const Rotary& rotary, const Tensor& position) override;
+  void apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& position) override;
   void relu(Tensor& x) override;
-  void silu_times(Tensor& gate, const Tensor& up) override;
+  void silu_mul(Tensor& gate, const Tensor& up) override;
   void add(Tensor& x, const Tensor& y) override;
-  void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override;
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override;
 
   void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
                  LayerCache* cache) override;
   void norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
-                const Rotary& rotary, const Rows& rows) override;
+                const RopeTables& rotary, const Rows& rows) override;
   void norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) override;
 
  private:
   void need_scores(int64_t floats);
-  void attend_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttendSizes& sizes);
-  void attend_many(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttendSizes& sizes);
+  void sdpa_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const SdpaSizes& sizes);
+  void sdpa_many(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const SdpaSizes& sizes);
 
-  Tensor scores_;   // see attend_one; else for each thread (queries at a time, S)
-  Tensor widened_;  // some rows of a weight of 16 bits, as f32; see linear
+  Tensor scores_;   // see sdpa_one; else for each thread (queries at a time, S)
+  Tensor upcast_;  // some rows of a weight of 16 bits, as f32; see linear
 };
 
 /// From now on every operation of this thread's CpuOps takes up to n threads; otherwise as many as there are

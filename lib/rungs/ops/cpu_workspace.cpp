@@ -9,11 +9,11 @@ namespace rungs {
 int threads_of_cpu() { return omp_get_max_threads(); }
 
 LinearWorkspace linear_workspace(int64_t N, int64_t K, int64_t C, DType weight) {
-  if (N <= few_rows || K == 0 || C == 0) return {};
+  if (N <= gemv_max_rows || K == 0 || C == 0) return {};
   LinearWorkspace bytes;
   const bool narrow = weight != DType::f32;
-  const int64_t rows = narrow ? std::min(K, widened_rows(C)) : K;  // of the weight, in one product
-  if (narrow) bytes.widened = rows * C * int64_t(sizeof(float));   // what is never written takes no memory
+  const int64_t rows = narrow ? std::min(K, upcast_rows(C)) : K;  // of the weight, in one product
+  if (narrow) bytes.upcast = rows * C * int64_t(sizeof(float));   // what is never written takes no memory
 
   // Eigen's own choice of blocks. Several threads share one copy of all rows of the weight, as deep as a block; each
   // has a block of x for itself. One thread alone keeps both to the size of a block.

@@ -9,7 +9,7 @@
 namespace rungs {
 
 /// Rows of x up to which product_of_few_rows is the faster way.
-inline constexpr int64_t few_rows = 12;
+inline constexpr int64_t gemv_max_rows = 12;
 
 /// Columns [first, last) of out = x · weightᵀ, on the calling thread.  out: (N, K) f32; x: (N, C) f32; weight: (K, C)
 /// f32, bf16 or f16. The sums are f32; an element is the same to the last bit whatever N, the columns and the threads

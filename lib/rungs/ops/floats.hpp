@@ -32,7 +32,7 @@ void with_floats(const Tensor& x, const Work& work) {
 }
 
 /// out = elements [first, first + n) of x. \throws ShapeError as with_floats.
-inline void widen(float* out, const Tensor& x, int64_t first, int64_t n) {
+inline void upcast(float* out, const Tensor& x, int64_t first, int64_t n) {
   with_floats(x, [&](const auto* elements) {
     std::transform(elements + first, elements + first + n, out, [](auto element) { return value_of(element); });
   });

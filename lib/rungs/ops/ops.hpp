@@ -27,7 +27,7 @@ struct Rows {
   std::vector<Run> runs;             ///< the same rows, run by run, on the host
 
   /// A step of decoding: no row follows the one before it in the same sequence.
-  bool one_each() const { return int64_t(runs.size()) == token.count(); }
+  bool is_decode() const { return int64_t(runs.size()) == token.count(); }
 };
 
 /// Names a step of a model: calls with the same key run the same operations on the same memory, and only what is in
@@ -44,7 +44,7 @@ struct LayerCache {
 };
 
 /// The angles of rotary positions: row p holds cos and sin of p · θ_i for each pair i of a head's elements.
-struct Rotary {
+struct RopeTables {
   Tensor cos, sin;  ///< (context, D/2)
 };
 
@@ -88,7 +88,7 @@ class Ops {
   ///@{
 
   /// out[n] = table[index[n]].  out: (N, C) f32; table: (V, C) f32, bf16 or f16; index: (N) i32, each in [0, V).
-  virtual void gather(Tensor& out, const Tensor& table, const Tensor& index) = 0;
+  virtual void embedding(Tensor& out, const Tensor& table, const Tensor& index) = 0;
   /// out = x · weightᵀ + bias.  out: (N, K); x: (N, C); weight: (K, C) f32, bf16 or f16; bias: (K) or empty. Everything
   /// but the weight is f32, and so are the sums.
   virtual void linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) = 0;
@@ -101,19 +101,19 @@ class Ops {
   /// Turns each pair (x[i], x[i + D/2]) of each head by the angle of its row's position, in place.
   /// x: (N, H, D); rotary.cos, rotary.sin: (context, D/2); position: (N) i32, each in [0, context).
   /// Su and others 2021, "RoFormer", equation 34, with the pairs as halves of the head.
-  virtual void rotate(Tensor& x, const Rotary& rotary, const Tensor& position) = 0;
+  virtual void apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& position) = 0;
   /// x = max(x, 0), in place.
   virtual void relu(Tensor& x) = 0;
   /// gate = silu(gate) ∘ up, in place; silu(x) = x / (1 + exp(-x)).  gate, up: (N, F).
   /// Shazeer 2020, "GLU Variants Improve Transformer", equation 6.
-  virtual void silu_times(Tensor& gate, const Tensor& up) = 0;
+  virtual void silu_mul(Tensor& gate, const Tensor& up) = 0;
   /// x += y.  Same shape.
   virtual void add(Tensor& x, const Tensor& y) = 0;
   /// Each head: out = softmax(mask(q · kᵀ / √D)) · v for one sequence; query t stands at S - T + t and sees keys 0 to
   /// there. Query head h reads key/value head h / (H / G).  out, q: (T, H, D); k, v: (S, G, D); T <= S; or without the
   /// heads' dimension for one head.  Vaswani and others 2017, "Attention Is All You Need", equation 1; Ainslie and
   /// others 2023, "GQA".
-  virtual void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) = 0;
+  virtual void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) = 0;
   ///@}
 
   /// \name Coarse operations: a device overrides them where fusion pays
@@ -127,13 +127,13 @@ class Ops {
   /// normed = rms_norm(x); q, k, v = its projections, q and k rotated.  x, normed: (N, C); q: (N, H, D); k, v: (N, G,
   /// D). `normed` is scratch: a device that fuses may leave it unwritten.
   virtual void norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
-                        const Rotary& rotary, const Rows& rows);
+                        const RopeTables& rotary, const Rows& rows);
   /// hidden = silu(normed · gateᵀ) ∘ (normed · upᵀ) with normed = rms_norm(x).  hidden, up: (N, F); x, normed: (N, C).
   /// `normed` and `up` are scratch.
   virtual void norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w);
   /// out = the attention of rms_norm(x): norm_qkv, then attention.  out: (N, H, D); x: (N, C).
   virtual void self_attention(Tensor& out, const QkvScratch& scratch, const Tensor& x, const QkvWeights& w,
-                              const Rotary& rotary, const Rows& rows, LayerCache* cache);
+                              const RopeTables& rotary, const Rows& rows, LayerCache* cache);
   /// x += y · weightᵀ.  x, product: (N, C); y: (N, K); weight: (C, K). `product` is scratch that a device may leave
   /// unwritten unless taps are watched.
   virtual void add_linear(Tensor& x, Tensor& product, const Tensor& y, const Tensor& weight);

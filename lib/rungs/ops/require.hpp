@@ -28,9 +28,9 @@ inline Tensor joined_heads(Tensor& heads) { return heads.reshaped({heads.dim(0),
 inline void require_copy(const Tensor& out, const Tensor& x) {
   require(out.shape() == x.shape() && out.dtype() == x.dtype(), "copy(out, x)", out, x);
 }
-/// Of Ops::gather.
-inline void require_gather(const Tensor& out, const Tensor& table, const Tensor& index) {
-  require(out.rows() == index.count() && out.cols() == table.cols(), "gather(out, table, index)", out, table, index);
+/// Of Ops::embedding.
+inline void require_embedding(const Tensor& out, const Tensor& table, const Tensor& index) {
+  require(out.rows() == index.count() && out.cols() == table.cols(), "embedding(out, table, index)", out, table, index);
 }
 /// Of Ops::linear.
 inline void require_linear(const Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) {
@@ -47,10 +47,10 @@ inline void require_layer_norm(const Tensor& out, const Tensor& x, const Tensor&
 inline void require_rms_norm(const Tensor& out, const Tensor& x, const Tensor& weight) {
   require(out.shape() == x.shape() && weight.count() == x.cols(), "rms_norm(out, x, weight)", out, x, weight);
 }
-/// Of Ops::rotate.
-inline void require_rotate(const Tensor& x, const Tensor& cos, const Tensor& sin, const Tensor& position) {
+/// Of Ops::apply_rope.
+inline void require_rope(const Tensor& x, const Tensor& cos, const Tensor& sin, const Tensor& position) {
   require(cos.cols() * 2 == x.cols() && cos.shape() == sin.shape() && position.count() == x.dim(0),
-          "rotate(x, cos, sin, position)", x, cos, sin, position);
+          "apply_rope(x, cos, sin, position)", x, cos, sin, position);
 }
 /// Of Ops::norm_gated.
 inline void require_gated(const Tensor& hidden, const Tensor& up, const Tensor& x, const Tensor& gate_weight,
@@ -60,17 +60,17 @@ inline void require_gated(const Tensor& hidden, const Tensor& up, const Tensor& 
           "norm_gated(hidden, x, gate, up)", hidden, x, gate_weight, up_weight);
 }
 
-/// The sizes of one call of attend.
-struct AttendSizes {
+/// The sizes of one call of sdpa.
+struct SdpaSizes {
   int64_t T, S, H, G, D;
 };
 /// Checks them too.
-inline AttendSizes require_attend(const Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+inline SdpaSizes require_sdpa(const Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
   const bool heads = q.shape().rank() == 3;
-  const AttendSizes s{q.dim(0), k.dim(0), heads ? q.dim(1) : 1, k.shape().rank() == 3 ? k.dim(1) : 1, q.cols()};
+  const SdpaSizes s{q.dim(0), k.dim(0), heads ? q.dim(1) : 1, k.shape().rank() == 3 ? k.dim(1) : 1, q.cols()};
   require(
       out.shape() == q.shape() && k.shape() == v.shape() && k.cols() == s.D && s.T <= s.S && s.G > 0 && s.H % s.G == 0,
-      "attend(out, q, k, v)", out, q, k, v);
+      "sdpa(out, q, k, v)", out, q, k, v);
   return s;
 }
 ///@}

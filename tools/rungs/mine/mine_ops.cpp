@@ -43,8 +43,8 @@ void MineOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const T
 }
 
 // Rows of a table are an embedding without positions.
-void MineOps::gather(Tensor& out, const Tensor& table, const Tensor& index) {
-  if (!passed(2)) return CpuOps::gather(out, table, index);
+void MineOps::embedding(Tensor& out, const Tensor& table, const Tensor& index) {
+  if (!passed(2)) return CpuOps::embedding(out, table, index);
   lesson_02::embed(out, index, wide(table), zeros({index.count(), table.cols()}));
 }
 
@@ -55,18 +55,18 @@ void MineOps::layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, con
 
 void MineOps::relu(Tensor& x) { passed(4) ? lesson_04::relu(x) : CpuOps::relu(x); }
 
-void MineOps::attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+void MineOps::sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
   const bool one_head = q.shape().rank() == 2;
-  if (!passed(one_head ? 8 : 10)) return CpuOps::attend(out, q, k, v);
-  one_head ? lesson_08::attend(out, q, k, v) : lesson_10::attend(out, q, k, v);
+  if (!passed(one_head ? 8 : 10)) return CpuOps::sdpa(out, q, k, v);
+  one_head ? lesson_08::sdpa(out, q, k, v) : lesson_10::sdpa(out, q, k, v);
 }
 
 // Lesson 11 turns the rows of one sequence, which stand one after the other: here row by row.
-void MineOps::rotate(Tensor& x, const Rotary& rotary, const Tensor& position) {
-  if (!passed(11)) return CpuOps::rotate(x, rotary, position);
+void MineOps::apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& position) {
+  if (!passed(11)) return CpuOps::apply_rope(x, rotary, position);
   for (int64_t n = 0; n < x.dim(0); ++n) {
     Tensor row = x.view_rows(n, 1);  // (1, H, D)
-    lesson_11::rotate(row, rotary.cos, rotary.sin, position.at<int32_t>(n));
+    lesson_11::apply_rope(row, rotary.cos, rotary.sin, position.at<int32_t>(n));
   }
 }
 
@@ -75,8 +75,8 @@ void MineOps::rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float
   lesson_12::rms_norm(out, x, wide(weight), epsilon);
 }
 
-void MineOps::silu_times(Tensor& gate, const Tensor& up) {
-  if (!passed(13)) return CpuOps::silu_times(gate, up);
+void MineOps::silu_mul(Tensor& gate, const Tensor& up) {
+  if (!passed(13)) return CpuOps::silu_mul(gate, up);
   lesson_13::swiglu(gate, up);
 }
 
@@ -85,7 +85,7 @@ void MineOps::attention(Tensor& out, const Tensor& q, const Tensor& k, const Ten
   Ops::attention(out, q, k, v, rows, cache);
 }
 void MineOps::norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
-                       const Rotary& rotary, const Rows& rows) {
+                       const RopeTables& rotary, const Rows& rows) {
   Ops::norm_qkv(normed, q, k, v, x, w, rotary, rows);
 }
 void MineOps::norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) {

@@ -29,18 +29,18 @@ bool passed(int lesson);
 class MineOps final : public CpuOps {
  public:
   void linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) override;
-  void gather(Tensor& out, const Tensor& table, const Tensor& index) override;
+  void embedding(Tensor& out, const Tensor& table, const Tensor& index) override;
   void layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) override;
   void relu(Tensor& x) override;
-  void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override;
-  void rotate(Tensor& x, const Rotary& rotary, const Tensor& position) override;
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override;
+  void apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& position) override;
   void rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) override;
-  void silu_times(Tensor& gate, const Tensor& up) override;
+  void silu_mul(Tensor& gate, const Tensor& up) override;
 
   void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
                  LayerCache* cache) override;
   void norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
-                const Rotary& rotary, const Rows& rows) override;
+                const RopeTables& rotary, const Rows& rows) override;
   void norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) override;
 
  private:

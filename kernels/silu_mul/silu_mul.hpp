@@ -13,8 +13,8 @@ namespace rungs {
 /// gate, up: count elements, device pointers. They run on `stream` and do not wait.
 /// Shazeer 2020, "GLU Variants Improve Transformer", equation 6.
 ///@{
-void silu_times_01(float* gate, const float* up, int64_t count, cudaStream_t stream);  ///< one thread per element
-void silu_times_02(float* gate, const float* up, int64_t count, cudaStream_t stream);  ///< 16 bytes per thread
+void silu_mul_01(float* gate, const float* up, int64_t count, cudaStream_t stream);  ///< one thread per element
+void silu_mul_02(float* gate, const float* up, int64_t count, cudaStream_t stream);  ///< 16 bytes per thread
 ///@}
 
 /// \name Fused: rung 2 with another beginning or end
@@ -23,11 +23,11 @@ void silu_times_02(float* gate, const float* up, int64_t count, cudaStream_t str
 ///@{
 
 /// out (N, F) = silu(gate) · up.
-void silu_times_joined(float* out, const float* gate_up, int N, int F, cudaStream_t stream);
+void silu_mul_joined(float* out, const float* gate_up, int N, int F, cudaStream_t stream);
 /// The same as two parts.
-void silu_times_joined_split(bf16* parts, const float* gate_up, int N, int F, cudaStream_t stream);
+void silu_mul_joined_split(bf16* parts, const float* gate_up, int N, int F, cudaStream_t stream);
 /// As two parts from gate, up: (N, F), which stay as they were.
-void silu_times_split(bf16* parts, const float* gate, const float* up, int N, int F, cudaStream_t stream);
+void silu_mul_split(bf16* parts, const float* gate, const float* up, int N, int F, cudaStream_t stream);
 ///@}
 
 }  // namespace rungs

@@ -1,4 +1,4 @@
-#include "kernels/silu_times/silu_times.hpp"
+#include "kernels/silu_mul/silu_mul.hpp"
 
 #include "rows.hpp"
 
@@ -45,21 +45,21 @@ Tensor sum_of_parts(const Tensor& parts) {
 
 }  // namespace
 
-TEST_CASE("silu_times equals its formula and touches nothing beyond the last element") {
+TEST_CASE("silu_mul equals its formula and touches nothing beyond the last element") {
   for (const int64_t count : {1, 3, 31, 32, 33, 256, 1000, 1025, 4099})
     for (const bool shifted : {false, true})
-      for (const auto silu_times : {silu_times_01, silu_times_02}) {
+      for (const auto silu_mul : {silu_mul_01, silu_mul_02}) {
         CAPTURE(count);
         CAPTURE(shifted);
         const Tensor gate = gates({count + 1}), up = random_tensor({count + 1}, 2);
         OnDevice in(gate, shifted), other(up, shifted);
-        silu_times(in.data(), other.data(), count, nullptr);
+        silu_mul(in.data(), other.data(), count, nullptr);
         const Expected e = silu_in_double(gate, up, count);
         CHECK(difference(in.get(), e.value, e.budget) == "");
       }
 }
 
-TEST_CASE("the fused forms of silu_times equal its formula") {
+TEST_CASE("the fused forms of silu_mul equal its formula") {
   for (const Size size : {Size{1, 1}, {3, 31}, {2, 32}, {5, 33}, {1, 1000}, {4, 260}})
     for (const bool shifted : {false, true}) {
       const int N = size.N, F = size.C;
@@ -77,11 +77,11 @@ TEST_CASE("the fused forms of silu_times equal its formula") {
       OnDevice gate_up(joined, shifted), g(gate, shifted), x(up, shifted), out({N, F}, shifted);
       OnDevice parts({N, 2 * int64_t(F)}, shifted, DType::bf16),
           parts_of_joined({N, 2 * int64_t(F)}, shifted, DType::bf16);
-      silu_times_joined(out.data(), gate_up.data(), N, F, nullptr);
+      silu_mul_joined(out.data(), gate_up.data(), N, F, nullptr);
       CHECK(difference(out.get(), e.value, e.budget) == "");
-      silu_times_joined_split(parts_of_joined.data<bf16>(), gate_up.data(), N, F, nullptr);
+      silu_mul_joined_split(parts_of_joined.data<bf16>(), gate_up.data(), N, F, nullptr);
       CHECK(difference(sum_of_parts(parts_of_joined.get()), e.value, in_parts) == "");
-      silu_times_split(parts.data<bf16>(), g.data(), x.data(), N, F, nullptr);
+      silu_mul_split(parts.data<bf16>(), g.data(), x.data(), N, F, nullptr);
       CHECK(difference(sum_of_parts(parts.get()), e.value, in_parts) == "");
     }
 }

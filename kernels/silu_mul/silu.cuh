@@ -1,4 +1,4 @@
-/// What rung 2 and the fused forms of silu_times share.
+/// What rung 2 and the fused forms of silu_mul share.
 #pragma once
 
 #include "kernels/floats.cuh"
@@ -7,7 +7,7 @@ namespace rungs {
 
 /// silu(gate) · up.
 template <int width>
-__device__ inline Few<width> silu_times(const Few<width>& gate, const Few<width>& up) {
+__device__ inline Few<width> silu_mul(const Few<width>& gate, const Few<width>& up) {
   Few<width> out;
   for (int i = 0; i < width; ++i) out.at[i] = gate.at[i] / (1 + expf(-gate.at[i])) * up.at[i];
   return out;
