@@ -31,7 +31,8 @@ double bytes_a_token(const LlamaCheckpoint& model, double past) {
   double bytes = 0;
   const LlamaWeights& w = model.weights;
   for (const LlamaLayer& l : w.layers)
-    for (const Tensor* t : {&l.attention_norm, &l.q, &l.k, &l.v, &l.o, &l.ffn_norm, &l.gate, &l.up, &l.down})
+    for (const Tensor* t :
+         {&l.attention_norm, &l.qkv.q, &l.qkv.k, &l.qkv.v, &l.o, &l.ffn_norm, &l.gate_up.gate, &l.gate_up.up, &l.down})
       bytes += double(t->bytes());
   bytes += double(w.final_norm.bytes()) + double(w.output.bytes());
   const Config& c = model.config;
@@ -47,8 +48,8 @@ struct Result {
 /// repetition is dropped.
 Result decode(Llama& model, int64_t tokens, double bytes, int threads) {
   omp_set_num_threads(threads);
-  KvCache cache(model.ops(), model.config(), 1, tokens);
-  Tensor logits = model.ops().allocate({1, model.config().vocabulary});
+  KvCache cache(model.backend().device, model.config(), 1, tokens);
+  Tensor logits = model.backend().device.allocate({1, model.config().vocabulary});
   Batch batch;
   const auto pass = [&] {
     for (int64_t position = 0; position < tokens; ++position) {

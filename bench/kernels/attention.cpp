@@ -15,7 +15,7 @@ struct Heads {
 
 /// out = the attention of one query and head over keys 0 to `last`.  q: (D); k, v: (S, G, D) of head g.
 std::vector<double> sdpa(const float* q, const std::vector<float>& k, const std::vector<float>& v, int last, int g,
-                           Heads h) {
+                         Heads h) {
   std::vector<double> score(size_t(last) + 1), out(size_t(h.D), 0.0);
   const auto row = [&](int s) { return (size_t(s) * h.G + g) * h.D; };
   double top = -INFINITY, sum = 0;

@@ -123,7 +123,7 @@ struct Running {
   int32_t chosen() {
     int32_t token = 0;
     const double draw = 0;
-    ops.choose(std::span(&token, 1), logits, {}, std::span(&draw, 1));
+    ops.sample(std::span(&token, 1), logits, {}, std::span(&draw, 1));
     return token;
   }
   std::vector<float> downloaded() {

@@ -1,7 +1,6 @@
 // Attention of CudaOps, from the norm to the context.
 #include "kernels/attention/attention.hpp"
 #include "kernels/backend/cuda_ops.hpp"
-#include "kernels/backend/cuda_parts.hpp"
 #include "kernels/gemv/gemv.hpp"
 #include "kernels/rope/rope.hpp"
 #include "rungs/ops/floats.hpp"
@@ -27,14 +26,14 @@ static CacheRows cache_rows(const LayerCache& cache, const Rows& rows) {
 }
 
 // The keys and values of these rows are in the cache. One row a sequence: positions are read on the device. Otherwise
-// each run is a call of its own, whose queries share the tiles of keys.
+// each segment is a call of its own, whose queries share the tiles of keys.
 void CudaOps::sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, const LayerCache& cache) {
   if (!rows.is_decode()) {
-    for (const Run& run : rows.runs) {
-      Tensor run_out = out.view_rows(run.first, run.count);  // (T, H, D)
-      const int64_t S = run.start + run.count;
-      sdpa(run_out, q.view_rows(run.first, run.count), cache.k[run.sequence].view_rows(0, S),
-             cache.v[run.sequence].view_rows(0, S));
+    for (const Segment& s : rows.segments) {
+      Tensor out_s = out.view_rows(s.first, s.count);  // (T, H, D)
+      const int64_t S = s.start + s.count;
+      sdpa(out_s, q.view_rows(s.first, s.count), cache.k[s.sequence].view_rows(0, S),
+           cache.v[s.sequence].view_rows(0, S));
     }
     return;
   }
@@ -50,7 +49,7 @@ void CudaOps::sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, const 
 // Keys and values first, of all rows: a row may see those of another row of its call.
 void CudaOps::attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
                         LayerCache* cache) {
-  if (!cache) return Ops::attention(out, q, k, v, rows, cache);
+  if (!cache) return attention_by_segment(*this, out, q, k, v, rows, cache);
   require(k.shape() == v.shape() && k.dim(0) == rows.token.count(), "attention(k, v, rows)", k, v, rows.token);
   if (k.count() == 0) return;
   const int64_t D = k.cols();
@@ -59,52 +58,52 @@ void CudaOps::attention(Tensor& out, const Tensor& q, const Tensor& k, const Ten
   sdpa_cached(out, q, rows, *cache);
 }
 
-// q, k, v = the projections of rms_norm(x), not turned yet, for few rows. False where the dtypes differ.
-bool CudaOps::project(const QkvScratch& s, const Tensor& x, const QkvWeights& w) {
-  const DType dtype = w.norm.dtype();
+// q, k, v = the projections of rms_norm(x), not rotated yet, for few rows. False where the dtypes differ.
+bool CudaOps::project(const Qkv& out, const Tensor& x, const NormRef& norm, const QkvWeights& w) {
+  const DType dtype = norm.weight.dtype();
   for (const Tensor* weight : {&w.q, &w.k, &w.v}) {
     require(weight->cols() == x.cols(), "norm_qkv(x, weight)", x, *weight);
     if (weight->dtype() != dtype) return false;
   }
   const int N = as_int(x.rows()), C = as_int(x.cols()), Kq = as_int(w.q.rows()), Kkv = as_int(w.k.rows());
-  require(s.q.count() == int64_t(N) * Kq && s.k.count() == int64_t(N) * Kkv && s.v.shape() == s.k.shape() &&
+  require(out.q.count() == int64_t(N) * Kq && out.k.count() == int64_t(N) * Kkv && out.v.shape() == out.k.shape() &&
               w.v.rows() == Kkv,
-          "norm_qkv(q, k, v)", s.q, s.k, s.v);
+          "norm_qkv(q, k, v)", out.q, out.k, out.v);
   if (N == 0) return true;
   with_floats(w.q, [&](const auto* q) {
     using W = std::remove_cvref_t<decltype(*q)>;
-    const GemvQkv<W> io{s.q.data(),    s.k.data(),    s.v.data(),       q,
-                        w.k.data<W>(), w.v.data<W>(), w.norm.data<W>(), w.epsilon};
+    const GemvQkv<W> io{out.q.data(),  out.k.data(),  out.v.data(),          q,
+                        w.k.data<W>(), w.v.data<W>(), norm.weight.data<W>(), norm.epsilon};
     gemv_norm_qkv(io, x.data(), N, Kq, Kkv, C, stream_);
   });
   return true;
 }
 
-void CudaOps::norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
-                       const RopeTables& rotary, const Rows& rows) {
-  if (x.rows() > gemv_max_rows || !project({normed, q, k, v}, x, w))
-    return Ops::norm_qkv(normed, q, k, v, x, w, rotary, rows);
-  apply_rope(q, rotary, rows.position);
-  apply_rope(k, rotary, rows.position);
+void CudaOps::norm_qkv(const Qkv& out, Tensor& normed, const Tensor& x, const NormRef& norm, const QkvWeights& w,
+                       const RopeTables& rope, const Rows& rows) {
+  if (x.rows() > gemv_max_rows || !project(out, x, norm, w))
+    return Steps::norm_qkv(out, normed, x, norm, w, rope, rows);
+  apply_rope(out.q, rope, rows.position);
+  apply_rope(out.k, rope, rows.position);
 }
 
-// Turned keys go straight into the cache. Many rows are one product with the three weights, where these lie together.
-void CudaOps::self_attention(Tensor& out, const QkvScratch& s, const Tensor& x, const QkvWeights& w,
-                             const RopeTables& rotary, const Rows& rows, LayerCache* cache) {
+// Rotated keys go straight into the cache. Many rows are one product with the three weights, where these are packed.
+void CudaOps::self_attention(Tensor& out, const Qkv& s, Tensor& normed, const Tensor& x, const NormRef& norm,
+                             const QkvWeights& w, const RopeTables& rope, const Rows& rows, LayerCache* cache) {
   const bool few = x.rows() <= gemv_max_rows;
-  const Tensor all = few ? Tensor() : joined({&w.q, &w.k, &w.v});  // ((H + 2G)·D, C)
-  if (!cache || taps_are_watched() || (few ? !project(s, x, w) : !all))
-    return Ops::self_attention(out, s, x, w, rotary, rows, cache);
-  require_rope(s.q, rotary.cos, rotary.sin, rows.position);
+  if (!cache || taps_are_watched() || (few ? !project(s, x, norm, w) : !w.packed))
+    return Steps::self_attention(out, s, normed, x, norm, w, rope, rows, cache);
+  require_rope(s.q, rope.cos, rope.sin, rows.position);
   const int N = as_int(x.rows()), D = as_int(s.q.cols()), H = as_int(s.q.dim(1)), G = as_int(s.k.dim(1));
-  const RopePointers angles{rotary.cos.data(), rotary.sin.data()};
+  const RopePointers tables{rope.cos.data(), rope.sin.data()};
   const CacheRows to = cache_rows(*cache, rows);
   if (few) {
-    rope_02_append(s.q.data(), to, s.k.data(), s.v.data(), angles, N, H, G, D, stream_);
+    rope_02_append(s.q.data(), to, s.k.data(), s.v.data(), tables, N, H, G, D, stream_);
   } else {
-    Tensor qkv = Tensor::view_of(together_.need<float>(N * all.rows()), {N, all.rows()}, DType::f32);
-    norm_product(qkv, s.normed, x, w.norm, w.epsilon, all);
-    rope_02_append_qkv(s.q.data(), to, qkv.data(), angles, N, H, G, D, stream_);
+    const int64_t K = w.packed.rows();  // (H + 2G)·D
+    Tensor qkv = Tensor::view_of(packed_.need<float>(N * K), {N, K}, DType::f32);
+    norm_product(qkv, normed, x, norm, w.packed);
+    rope_02_append_qkv(s.q.data(), to, qkv.data(), tables, N, H, G, D, stream_);
   }
   sdpa_cached(out, s.q, rows, *cache);
 }

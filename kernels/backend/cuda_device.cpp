@@ -31,7 +31,7 @@ static size_t free_bytes() {
   return free;
 }
 
-// A graph holds addresses. Where memory was given back they may become somebody else's: see CudaOps::replay.
+// A graph holds addresses. Where memory was given back they may become somebody else's: see CudaOps::decode.
 static void give_back(void* memory) {
   ++cuda_traffic.frees;
   cudaFree(memory);
@@ -60,7 +60,7 @@ void* Workspace::need_bytes(size_t bytes) {
   return memory_.get();
 }
 
-CudaDevice::CudaDevice() {
+CudaDevice::CudaDevice() : Steps(static_cast<Ops&>(*this)) {
   require_cuda_device();
   CUDA_CHECK(cudaStreamCreate(&stream_));
   ids_.need<int>(64);  // the device's memory is at work before this object is, and so outlives it
@@ -92,30 +92,42 @@ void CudaDevice::copy(Tensor& out, const Tensor& x) {
   if (x.bytes() > 0) CUDA_CHECK(cudaMemcpyAsync(out.raw(), x.raw(), x.bytes(), cudaMemcpyDeviceToDevice, stream_));
 }
 
-// One block of memory for all, which the first weight owns: those beside it in a model live as long.
-void CudaDevice::settle(std::initializer_list<Tensor*> weights) {
-  size_t bytes = 0;
-  for (const Tensor* weight : weights) bytes += weight->bytes();
-  if (bytes == 0) return;
-  Tensor::Memory memory = device_memory(bytes);
-  auto* at = static_cast<char*>(memory.get());
-  for (Tensor* weight : weights) {
-    const Shape shape = weight->shape();
-    const DType dtype = weight->dtype();
-    const Tensor host = std::move(*weight);  // may own what is copied
-    *weight = memory ? Tensor(shape, dtype, std::move(memory)) : Tensor::view_of(at, shape, dtype);
-    upload(*weight, host.raw());
-    CUDA_CHECK(cudaStreamSynchronize(stream_));
-    at += weight->bytes();
+void CudaDevice::upload_weights(Tensor& weights) {
+  if (!weights) return;
+  const Tensor host = std::move(weights);  // may own what is copied
+  weights = allocate(host.shape(), host.dtype());
+  upload(weights, host.raw());
+  CUDA_CHECK(cudaStreamSynchronize(stream_));
+}
+
+Tensor CudaDevice::pack_weights(std::initializer_list<Tensor*> weights) {
+  const Tensor& first = **weights.begin();
+  int64_t rows = 0;
+  for (const Tensor* w : weights) {
+    if (w->dtype() != first.dtype() || w->cols() != first.cols()) {
+      for (Tensor* weight : weights) upload_weights(*weight);
+      return {};
+    }
+    rows += w->rows();
   }
+  Tensor packed = allocate({rows, first.cols()}, first.dtype());
+  int64_t at = 0;
+  for (Tensor* weight : weights) {
+    Tensor part = packed.view_rows(at, weight->rows());
+    upload(part, weight->raw());
+    CUDA_CHECK(cudaStreamSynchronize(stream_));
+    at += weight->rows();
+    *weight = std::move(part);
+  }
+  return packed;
 }
 
 std::optional<int64_t> CudaDevice::free_memory() { return int64_t(free_bytes()); }
 
-bool CudaDevice::choose(std::span<int32_t> token, const Tensor& logits, const SampleOptions& options,
+bool CudaDevice::sample(std::span<int32_t> token, const Tensor& logits, const SampleOptions& options,
                         std::span<const double> draw) {
   const int64_t N = logits.rows(), V = logits.cols();
-  require(int64_t(token.size()) == N && draw.size() == token.size(), "choose(token, logits, draw)", logits);
+  require(int64_t(token.size()) == N && draw.size() == token.size(), "sample(token, logits, draw)", logits);
   if (N == 0) return true;
   int* ids = ids_.need<int>(N);
   Draw* draws = nullptr;

@@ -1,4 +1,4 @@
-/// What both CUDA implementations of the seam share: the memory of the device, one stream, and the choice of a token.
+/// What both CUDA backends share: the memory of the device, one stream, and the choice of a token.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/sample/sample.hpp"
-#include "rungs/ops/ops.hpp"
+#include "rungs/ops/backend.hpp"
 
 namespace rungs {
 
@@ -18,7 +18,7 @@ struct CudaTraffic {
   int64_t uploaded = 0, downloaded = 0;  ///< bytes
   int64_t captures = 0, replays = 0;     ///< of steps, as CUDA graphs
 };
-inline CudaTraffic cuda_traffic;  ///< of all devices; the seam is used by one thread
+inline CudaTraffic cuda_traffic;  ///< of all devices; a backend is used by one thread
 
 /// \throws UsageError, saying how to run without, when no GPU can be used by this program.
 void require_cuda_device();
@@ -38,23 +38,25 @@ class Workspace {
   size_t bytes_ = 0;
 };
 
-/// An implementation of Ops whose tensors lie on the device. What it launches runs in order on one stream; only
-/// download and choose wait for it.
-class CudaDevice : public Ops {
+/// A backend whose tensors lie on the device. What it launches runs in order on one stream; only download and sample
+/// wait for it.
+class CudaDevice : public Device, public Ops, public Steps {
  public:
   CudaDevice();
   ~CudaDevice() override;
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
+  operator Backend() { return {*this, *this, *this}; }
 
   /// \throws CudaError with the bytes wanted and the bytes free
   Tensor allocate(const Shape& shape, DType dtype = DType::f32) override;
   void upload(Tensor& device, const void* host) override;
   void download(void* host, const Tensor& device) override;
   void copy(Tensor& out, const Tensor& x) override;
-  void settle(std::initializer_list<Tensor*> weights) override;
+  void upload_weights(Tensor& weights) override;
+  Tensor pack_weights(std::initializer_list<Tensor*> weights) override;
   std::optional<int64_t> free_memory() override;
-  bool choose(std::span<int32_t> token, const Tensor& logits, const SampleOptions& options,
+  bool sample(std::span<int32_t> token, const Tensor& logits, const SampleOptions& options,
               std::span<const double> draw) override;
 
  protected:

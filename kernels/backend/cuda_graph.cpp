@@ -1,4 +1,4 @@
-// Steps of CudaOps as CUDA graphs, and the choice of a token.
+// Decoding steps of CudaOps as CUDA graphs, and the choice of a token.
 #include <algorithm>
 
 #include "kernels/backend/cuda_ops.hpp"
@@ -10,22 +10,25 @@ namespace rungs {
 // One for each number of sequences that are still going on.
 static constexpr size_t most_steps = 32;
 
-void CudaOps::forget_steps() {
-  for (const Step& step : steps_)
+void CudaOps::forget_captured() {
+  for (const CapturedStep& step : captured_)
     if (step.graph) cudaGraphExecDestroy(step.graph);
-  steps_.clear();
+  captured_.clear();
 }
 
 // A graph repeats launches with the addresses that they had. Two calls of one key have the same addresses as long as
 // no memory was given back in between, for then what lies there could be another's. The first call of a key runs as it
 // is: it may ask for workspace, which a captured one may not.
-void CudaOps::replay(const StepKey& key, const std::function<void()>& launches) {
+void CudaOps::decode(const void* model, const Tensor& logits, const Rows& rows, const LayerCache& cache,
+                     const std::function<void()>& launches) {
   if (taps_are_watched()) return launches();
-  if (frees_ != cuda_traffic.frees || steps_.size() == most_steps) forget_steps();
+  if (frees_ != cuda_traffic.frees || captured_.size() == most_steps) forget_captured();
   frees_ = cuda_traffic.frees;
-  const auto step = std::find_if(steps_.begin(), steps_.end(), [&](const Step& seen) { return seen.key == key; });
-  if (step == steps_.end()) {
-    steps_.push_back({key, nullptr});
+  const Key key{model, logits.raw(), cache.k.raw(), rows.token.count(), rows.wanted.count()};
+  const auto step =
+      std::find_if(captured_.begin(), captured_.end(), [&](const CapturedStep& seen) { return seen.key == key; });
+  if (step == captured_.end()) {
+    captured_.push_back({key, nullptr});
     return launches();
   }
   if (!step->graph) capture(*step, launches);
@@ -33,7 +36,7 @@ void CudaOps::replay(const StepKey& key, const std::function<void()>& launches) 
   ++cuda_traffic.replays;
 }
 
-void CudaOps::capture(Step& step, const std::function<void()>& launches) {
+void CudaOps::capture(CapturedStep& step, const std::function<void()>& launches) {
   cudaGraph_t graph = nullptr;
   CUDA_CHECK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
   try {

@@ -1,7 +1,6 @@
 #include "kernels/backend/cuda_ops.hpp"
 
 #include "kernels/backend/add_bias.hpp"
-#include "kernels/backend/cuda_parts.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/embedding/embedding.hpp"
 #include "kernels/gemv/gemv.hpp"
@@ -25,7 +24,7 @@ static bool on_tensor_cores(const Tensor& weight) {
   return weight.dtype() == DType::bf16 && weight.cols() >= worth_tensor_cores;
 }
 
-CudaOps::~CudaOps() { forget_steps(); }
+CudaOps::~CudaOps() { forget_captured(); }
 
 void CudaOps::embedding(Tensor& out, const Tensor& table, const Tensor& index) {
   require_embedding(out, table, index);
@@ -58,7 +57,7 @@ void CudaOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const T
 }
 
 void CudaOps::add_linear(Tensor& x, Tensor& product, const Tensor& y, const Tensor& weight) {
-  if (y.rows() > gemv_max_rows || taps_are_watched()) return Ops::add_linear(x, product, y, weight);
+  if (y.rows() > gemv_max_rows || taps_are_watched()) return Steps::add_linear(x, product, y, weight);
   require_linear(x, y, weight, {});
   const int N = as_int(y.rows()), K = as_int(weight.rows()), C = as_int(y.cols());
   if (x.count() == 0) return;
@@ -101,35 +100,35 @@ void CudaOps::add(Tensor& x, const Tensor& y) {
 }
 
 // out = rms_norm(x) · weightᵀ for many rows: the norm writes what the product reads.
-void CudaOps::norm_product(Tensor& out, Tensor& normed, const Tensor& x, const Tensor& norm, float epsilon,
-                           const Tensor& weight) {
+void CudaOps::norm_product(Tensor& out, Tensor& normed, const Tensor& x, const NormRef& norm, const Tensor& weight) {
   const int N = as_int(x.rows()), K = as_int(weight.rows()), C = as_int(x.cols());
   if (!on_tensor_cores(weight)) {
-    rms_norm(normed, x, norm, epsilon);
+    rms_norm(normed, x, norm.weight, norm.epsilon);
     return product(out.data(), normed, weight);
   }
   bf16* parts = parts_.need<bf16>(2 * x.count());
-  with_floats(norm, [&](const auto* w) { rms_norm_split(parts, x.data(), w, N, C, epsilon, stream_); });
+  with_floats(norm.weight, [&](const auto* w) { rms_norm_split(parts, x.data(), w, N, C, norm.epsilon, stream_); });
   matmul_07(out.data(), parts, weight.data<bf16>(), N, K, C, 2, stream_);
 }
 
-void CudaOps::norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) {
-  require_gated(hidden, up, x, w.gate, w.up);
-  const int N = as_int(x.rows()), F = as_int(hidden.cols()), C = as_int(x.cols());
-  if (hidden.count() == 0) return;
-  const bool alike = w.norm.dtype() == w.gate.dtype() && w.gate.dtype() == w.up.dtype();
-  const Tensor both = joined({&w.gate, &w.up});  // (2F, C)
+void CudaOps::norm_swiglu(Tensor& out, Tensor& up, Tensor& normed, const Tensor& x, const NormRef& norm,
+                          const GateUpWeights& w) {
+  require_swiglu(out, up, x, w.gate, w.up);
+  const int N = as_int(x.rows()), F = as_int(out.cols()), C = as_int(x.cols());
+  if (out.count() == 0) return;
+  const bool alike = norm.weight.dtype() == w.gate.dtype() && w.gate.dtype() == w.up.dtype();
   if (N <= gemv_max_rows && alike) {
     with_floats(w.gate, [&](const auto* gate) {
       using W = std::remove_cvref_t<decltype(*gate)>;
-      gemv_norm_gated(hidden.data(), x.data(), w.norm.data<W>(), w.epsilon, gate, w.up.data<W>(), N, F, C, stream_);
+      gemv_norm_gated(out.data(), x.data(), norm.weight.data<W>(), norm.epsilon, gate, w.up.data<W>(), N, F, C,
+                      stream_);
     });
-  } else if (N > gemv_max_rows && both) {
-    Tensor gate_up = Tensor::view_of(together_.need<float>(2 * hidden.count()), {N, 2 * F}, DType::f32);
-    norm_product(gate_up, normed, x, w.norm, w.epsilon, both);
-    silu_mul_joined(hidden.data(), gate_up.data(), N, F, stream_);
+  } else if (N > gemv_max_rows && w.packed) {
+    Tensor gate_up = Tensor::view_of(packed_.need<float>(2 * out.count()), {N, 2 * F}, DType::f32);
+    norm_product(gate_up, normed, x, norm, w.packed);
+    silu_mul_joined(out.data(), gate_up.data(), N, F, stream_);
   } else {
-    Ops::norm_gated(normed, hidden, up, x, w);
+    Steps::norm_swiglu(out, up, normed, x, norm, w);
   }
 }
 

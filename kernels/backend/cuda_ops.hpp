@@ -1,11 +1,11 @@
-/// The seam in CUDA as fast as the ladders go: `--backend cuda`.
+/// The backend in CUDA as fast as the ladders go: `--backend cuda`.
 #pragma once
 
 #include "kernels/backend/cuda_device.hpp"
 
 namespace rungs {
 
-/// The last rungs, and coarse operations fused. A decoding step is captured as a CUDA graph and replayed: what changes
+/// The last rungs, and the steps fused. A decoding step is captured as a CUDA graph and replayed: what changes
 /// from token to token is read from the device's memory.
 class CudaOps : public CudaDevice {
  public:
@@ -23,34 +23,43 @@ class CudaOps : public CudaDevice {
 
   void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
                  LayerCache* cache) override;
-  void norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
-                const RopeTables& rotary, const Rows& rows) override;
-  void norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) override;
-  void self_attention(Tensor& out, const QkvScratch& scratch, const Tensor& x, const QkvWeights& w,
-                      const RopeTables& rotary, const Rows& rows, LayerCache* cache) override;
-  void add_linear(Tensor& x, Tensor& product, const Tensor& y, const Tensor& weight) override;
-
-  void replay(const StepKey& key, const std::function<void()>& step) override;
+  void norm_qkv(const Qkv& out, Tensor& scratch, const Tensor& x, const NormRef& norm, const QkvWeights& w,
+                const RopeTables& rope, const Rows& rows) override;
+  void self_attention(Tensor& out, const Qkv& scratch_qkv, Tensor& scratch, const Tensor& x, const NormRef& norm,
+                      const QkvWeights& w, const RopeTables& rope, const Rows& rows, LayerCache* cache) override;
+  void norm_swiglu(Tensor& out, Tensor& scratch_up, Tensor& scratch, const Tensor& x, const NormRef& norm,
+                   const GateUpWeights& w) override;
+  void add_linear(Tensor& x, Tensor& scratch, const Tensor& y, const Tensor& weight) override;
+  void decode(const void* model, const Tensor& logits, const Rows& rows, const LayerCache& cache,
+              const std::function<void()>& step) override;
 
  private:
-  /// A step that was seen once, and from the second time on its graph.
-  struct Step {
-    StepKey key;
+  /// A weight is read once for so many rows by the kernels of gemv; beyond, the tiles of matmul pay.
+  static constexpr int gemv_max_rows = 8;
+
+  /// Names a step: those of one key launch the same kernels on the same memory.
+  struct Key {
+    const void *model, *logits, *cache;
+    int64_t rows, wanted;  // N, M
+    bool operator==(const Key&) const = default;
+  };
+  /// A decoding step that was seen once, and from the second time on its graph.
+  struct CapturedStep {
+    Key key;
     cudaGraphExec_t graph;
   };
   void launch_choice(int* id, const float* logits, const Draw* draw, void* workspace, int N, int V) override;
-  bool project(const QkvScratch& s, const Tensor& x, const QkvWeights& w);
-  void norm_product(Tensor& out, Tensor& normed, const Tensor& x, const Tensor& norm, float epsilon,
-                    const Tensor& weight);
+  bool project(const Qkv& out, const Tensor& x, const NormRef& norm, const QkvWeights& w);
+  void norm_product(Tensor& out, Tensor& normed, const Tensor& x, const NormRef& norm, const Tensor& weight);
   void product(float* out, const Tensor& x, const Tensor& weight);
   void sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, const LayerCache& cache);
-  void capture(Step& step, const std::function<void()>& launches);
-  void forget_steps();
+  void capture(CapturedStep& step, const std::function<void()>& launches);
+  void forget_captured();
 
   Workspace parts_;       // (N, 2C) bf16: activations in two parts, for tensor cores
-  Workspace together_;    // what one product of several projections gives
+  Workspace packed_;      // what one product of packed projections gives
   Workspace split_keys_;  // of attention_04
-  std::vector<Step> steps_;
+  std::vector<CapturedStep> captured_;
   int64_t frees_ = 0;  // when the steps were captured
 };
 

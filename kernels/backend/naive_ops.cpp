@@ -76,7 +76,7 @@ void NaiveCudaOps::sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Ten
 void NaiveCudaOps::attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
                              LayerCache* cache) {
   if (cache && q.count() > 0) scores_.need<float>(q.rows() / q.dim(0) * cache->k.dim(1));
-  Ops::attention(out, q, k, v, rows, cache);
+  attention_by_segment(*this, out, q, k, v, rows, cache);
 }
 
 void NaiveCudaOps::launch_choice(int* id, const float* logits, const Draw* draw, void* workspace, int N, int V) {

@@ -1,11 +1,11 @@
-/// The seam in CUDA as simply as it can be: `--backend cuda-naive`.
+/// The backend in CUDA as simply as it can be: `--backend cuda-naive`.
 #pragma once
 
 #include "kernels/backend/cuda_device.hpp"
 
 namespace rungs {
 
-/// Every fine operation by the first rung of its ladder; coarse ones are those of Ops, which call the fine ones.
+/// Every operation by the first rung of its ladder; the steps are the plain ones, which call the operations.
 class NaiveCudaOps final : public CudaDevice {
  public:
   void embedding(Tensor& out, const Tensor& table, const Tensor& index) override;

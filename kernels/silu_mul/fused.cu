@@ -28,8 +28,8 @@ static void launch_rows(Out* out, const float* gate, const float* up, int stride
     launch(silu_mul_rows<4, Out>, {unsigned(ceil_div(elements / 4, threads)), threads, 0, stream}, out, gate, up,
            stride, N, F);
   else
-    launch(silu_mul_rows<1, Out>, {unsigned(ceil_div(elements, threads)), threads, 0, stream}, out, gate, up, stride,
-           N, F);
+    launch(silu_mul_rows<1, Out>, {unsigned(ceil_div(elements, threads)), threads, 0, stream}, out, gate, up, stride, N,
+           F);
 }
 
 void silu_mul_joined(float* out, const float* gate_up, int N, int F, cudaStream_t stream) {

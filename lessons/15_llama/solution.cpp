@@ -44,13 +44,13 @@ static Tensor tensor_of(const Ids& numbers) {
 
 void attention(Ops& ops, Tensor& out, const Tensor& x, const LlamaLayer& layer, const LlamaWeights& w,
                const Batch& batch, LayerCache& cache) {
-  const int64_t N = batch.rows(), H = w.heads, G = w.kv_heads, D = layer.q.dim(0) / H;
+  const int64_t N = batch.rows(), H = w.heads, G = w.kv_heads, D = layer.qkv.q.dim(0) / H;
   Tensor q({N, H, D}), k({N, G, D}), v({N, G, D});
   Tensor q_row = q.reshaped({N, H * D}), k_row = k.reshaped({N, G * D}), v_row = v.reshaped({N, G * D});  // same memory
-  // >>> q_row, k_row, v_row = x times layer.q, layer.k, layer.v: ops.linear, whose bias is empty here: {}
-  ops.linear(q_row, x, layer.q, {});
-  ops.linear(k_row, x, layer.k, {});
-  ops.linear(v_row, x, layer.v, {});
+  // >>> q_row, k_row, v_row = x times layer.qkv.q, layer.qkv.k, layer.qkv.v: ops.linear, whose bias is empty here: {}
+  ops.linear(q_row, x, layer.qkv.q, {});
+  ops.linear(k_row, x, layer.qkv.k, {});
+  ops.linear(v_row, x, layer.qkv.v, {});
   // <<<
   const Tensor position = tensor_of(batch.position);  // (N)
   // >>> turn the queries and the keys, each row by its own position: ops.apply_rope
@@ -77,12 +77,12 @@ void attention(Ops& ops, Tensor& out, const Tensor& x, const LlamaLayer& layer, 
 }
 
 void feed_forward(Ops& ops, Tensor& x, const LlamaLayer& layer, float epsilon) {
-  const int64_t N = x.dim(0), C = x.dim(1), F = layer.gate.dim(0);
+  const int64_t N = x.dim(0), C = x.dim(1), F = layer.gate_up.gate.dim(0);
   Tensor normed({N, C}), gate({N, F}), up({N, F}), down({N, C});
   // >>> `normed` = ops.rms_norm of x; `gate` and `up` are its two projections
   ops.rms_norm(normed, x, layer.ffn_norm, epsilon);
-  ops.linear(gate, normed, layer.gate, {});
-  ops.linear(up, normed, layer.up, {});
+  ops.linear(gate, normed, layer.gate_up.gate, {});
+  ops.linear(up, normed, layer.gate_up.up, {});
   // <<<
   tap("normed", normed), tap("gate", gate), tap("up", up);
   // >>> gate = silu(gate) ∘ up, with ops.silu_mul; `down` is its projection, and is added to x
@@ -123,7 +123,7 @@ void llama_forward(Ops& ops, Tensor& logits, const Batch& batch, const LlamaWeig
 static KvCache empty_cache(const LlamaWeights& w, int64_t B, int64_t capacity) {
   KvCache cache;
   for (const LlamaLayer& layer : w.layers) {
-    const Shape shape{B, capacity, w.kv_heads, layer.k.dim(0) / w.kv_heads};  // (B, capacity, G, D)
+    const Shape shape{B, capacity, w.kv_heads, layer.qkv.k.dim(0) / w.kv_heads};  // (B, capacity, G, D)
     cache.layers.push_back({Tensor(shape), Tensor(shape)});
   }
   return cache;

@@ -26,8 +26,11 @@ static const Model& model_of(const CaseInput& in) {
   const LlamaWeights& w = file.weights;
   m.weights.token_embedding = on_device(w.token_embedding);
   for (const LlamaLayer& l : w.layers)
-    m.weights.layers.push_back({on_device(l.attention_norm), on_device(l.q), on_device(l.k), on_device(l.v),
-                                on_device(l.o), on_device(l.ffn_norm), on_device(l.gate), on_device(l.up),
+    m.weights.layers.push_back({on_device(l.attention_norm),
+                                {on_device(l.qkv.q), on_device(l.qkv.k), on_device(l.qkv.v), Tensor()},
+                                on_device(l.o),
+                                on_device(l.ffn_norm),
+                                {on_device(l.gate_up.gate), on_device(l.gate_up.up), Tensor()},
                                 on_device(l.down)});
   m.weights.final_norm = on_device(w.final_norm), m.weights.output = on_device(w.output);
   m.weights.rotary = {on_device(w.rotary.cos), on_device(w.rotary.sin)};

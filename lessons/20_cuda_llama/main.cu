@@ -16,8 +16,12 @@ static LlamaWeights bring(const LlamaWeights& w) {
   LlamaWeights d;
   d.token_embedding = on_device(w.token_embedding);
   for (const LlamaLayer& l : w.layers)
-    d.layers.push_back({on_device(l.attention_norm), on_device(l.q), on_device(l.k), on_device(l.v), on_device(l.o),
-                        on_device(l.ffn_norm), on_device(l.gate), on_device(l.up), on_device(l.down)});
+    d.layers.push_back({on_device(l.attention_norm),
+                        {on_device(l.qkv.q), on_device(l.qkv.k), on_device(l.qkv.v), Tensor()},
+                        on_device(l.o),
+                        on_device(l.ffn_norm),
+                        {on_device(l.gate_up.gate), on_device(l.gate_up.up), Tensor()},
+                        on_device(l.down)});
   d.final_norm = on_device(w.final_norm), d.output = on_device(w.output);
   d.rotary = {on_device(w.rotary.cos), on_device(w.rotary.sin)};
   d.epsilon = w.epsilon, d.heads = w.heads, d.kv_heads = w.kv_heads;

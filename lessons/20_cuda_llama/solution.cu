@@ -39,9 +39,9 @@ void llama_forward(const LlamaWeights& w, const KvCache& cache, StepBuffers& b, 
 
     // >>> normed = RMSNorm of x with the norm of attention; q, k, v = its products
     rms_norm_02(b.normed.data(), b.x.data(), layer.attention_norm.data(), N, C, w.epsilon, stream);
-    linear(b.q, b.normed, layer.q, N, stream);
-    linear(b.k, b.normed, layer.k, N, stream);
-    linear(b.v, b.normed, layer.v, N, stream);
+    linear(b.q, b.normed, layer.qkv.q, N, stream);
+    linear(b.k, b.normed, layer.qkv.k, N, stream);
+    linear(b.v, b.normed, layer.qkv.v, N, stream);
     // <<<
 
     // >>> turn q and k to their positions, and bring k and v to their places in the cache: one launch
@@ -56,8 +56,8 @@ void llama_forward(const LlamaWeights& w, const KvCache& cache, StepBuffers& b, 
 
     // >>> normed = RMSNorm of x with the norm of the feed-forward; x += down(silu(gate) ∘ up)
     rms_norm_02(b.normed.data(), b.x.data(), layer.ffn_norm.data(), N, C, w.epsilon, stream);
-    linear(b.gate, b.normed, layer.gate, N, stream);
-    linear(b.up, b.normed, layer.up, N, stream);
+    linear(b.gate, b.normed, layer.gate_up.gate, N, stream);
+    linear(b.up, b.normed, layer.gate_up.up, N, stream);
     silu_mul_02(b.gate.data(), b.up.data(), int64_t(N) * F, stream);
     add_linear(b.x, b.gate, layer.down, N, stream);
     // <<<

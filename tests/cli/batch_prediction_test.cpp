@@ -16,7 +16,7 @@ struct Listener final : Model {
     shape.context = 4096, shape.layers = 1, shape.vocabulary = 3, shape.heads = shape.kv_heads = shape.head_width = 1;
   }
   const Config& config() const override { return shape; }
-  Ops& ops() override { return cpu; }
+  const Backend& backend() const override { return all; }
   int64_t max_rows() const override { return rows; }
   void forward(Tensor& logits, const Batch& batch, KvCache*) override {
     std::fill_n(logits.data(), logits.count(), 0.0f);
@@ -25,6 +25,7 @@ struct Listener final : Model {
   }
   Config shape;
   CpuOps cpu;
+  Backend all = cpu;
   int64_t rows;
   std::vector<Call> calls;
 };

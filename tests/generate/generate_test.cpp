@@ -23,7 +23,7 @@ struct Loaded {
 struct CountingModel final : Model {
   CountingModel(Model& of, int64_t most_rows) : inner(of), most(most_rows) {}
   const Config& config() const override { return inner.config(); }
-  Ops& ops() override { return inner.ops(); }
+  const Backend& backend() const override { return inner.backend(); }
   int64_t max_rows() const override { return most; }
   void forward(Tensor& logits, const Batch& batch, KvCache* cache) override {
     rows.push_back(batch.rows());

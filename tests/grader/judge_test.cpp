@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "contains.hpp"
+#include "rungs/base/text.hpp"
 #include "support.hpp"
 
 using namespace rungs;

@@ -4,6 +4,7 @@
 
 #include "contains.hpp"
 #include "learner/lessons.hpp"
+#include "rungs/base/text.hpp"
 #include "support.hpp"
 
 using namespace rungs;

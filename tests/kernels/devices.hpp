@@ -1,4 +1,4 @@
-/// Both CUDA implementations of the seam, for tests that run on each.
+/// Both CUDA backends, for tests that run on each.
 #pragma once
 
 #include <functional>
@@ -30,14 +30,14 @@ inline void on_both(const std::function<void(CudaDevice&)>& work) {
 }
 
 /// A copy on the device.
-inline Tensor to(Ops& ops, const Tensor& host) {
+inline Tensor to(Device& ops, const Tensor& host) {
   Tensor device = ops.allocate(host.shape(), host.dtype());
   ops.upload(device, host.raw());
   return device;
 }
 
 /// A copy on the host.
-inline Tensor from(Ops& ops, const Tensor& device) {
+inline Tensor from(Device& ops, const Tensor& device) {
   Tensor host(device.shape(), device.dtype());
   ops.download(host.raw(), device);
   return host;

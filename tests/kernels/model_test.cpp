@@ -73,7 +73,7 @@ std::filesystem::path stories() { return weights_directory() / "stories"; }
 /// The trained LLaMA on one device.
 struct Stories {
   std::unique_ptr<Model> model;
-  explicit Stories(Ops& ops) : model(load_model(ops, stories(), {.max_rows = 64, .context = 160})) {}
+  explicit Stories(const Backend& backend) : model(load_model(backend, stories(), {.max_rows = 64, .context = 160})) {}
 };
 
 std::vector<Ids> story_prompts() {
@@ -161,7 +161,7 @@ static std::vector<Tensor> steps(Model& model, Tensor& logits, KvCache& cache, c
     Batch batch;
     batch.add(sequence, Ids{token}, start++, true);
     model.forward(logits, batch, &cache);
-    all.push_back(from(model.ops(), logits));
+    all.push_back(from(model.backend().device, logits));
   }
   return all;
 }

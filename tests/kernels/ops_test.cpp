@@ -161,7 +161,7 @@ struct Placed {
   Config config;
   KvCache cache;
   RowsOnDevice room;
-  Placed(Ops& ops, int64_t G, int64_t D, int64_t sequences, int64_t capacity) : room(ops, 64) {
+  Placed(Device& ops, int64_t G, int64_t D, int64_t sequences, int64_t capacity) : room(ops, 64) {
     config.context = 64, config.kv_heads = G, config.head_width = D, config.layers = 1, config.vocabulary = 9;
     cache = KvCache(ops, config, sequences, capacity);
     Tensor dirt = random_tensor(cache.layers[0].k.shape(), 77);
@@ -209,7 +209,9 @@ namespace {
 /// The weights of one layer, of a size that keeps activations near one, all in one dtype.
 struct Layer {
   int64_t C = 0, H = 0, G = 0, D = 0, F = 0;
-  Tensor norm, q, k, v, gate, up;
+  Tensor norm;
+  QkvWeights qkv;
+  GateUpWeights gate_up;
   RopeTables angles;
 
   Layer(int64_t c, int64_t h, int64_t g, int64_t d, int64_t f, DType dtype) : C(c), H(h), G(g), D(d), F(f) {
@@ -218,45 +220,47 @@ struct Layer {
       for (int64_t i = 0; i < w.count(); ++i) w.flat(i) *= shape.rank() == 1 ? 1.0f : 1.7f / std::sqrt(float(C));
       return converted(w, dtype);
     };
-    norm = make({C}, 1), q = make({H * D, C}, 2), k = make({G * D, C}, 3), v = make({G * D, C}, 4);
-    gate = make({F, C}, 5), up = make({F, C}, 6);
+    norm = make({C}, 1), qkv.q = make({H * D, C}, 2), qkv.k = make({G * D, C}, 3), qkv.v = make({G * D, C}, 4);
+    gate_up.gate = make({F, C}, 5), gate_up.up = make({F, C}, 6);
     angles = rope_table({}, D, 64);
   }
-  /// The same on a device: together as a model settles them, or each by itself.
-  void settle(Ops& ops, bool together) {
-    if (together) {
-      ops.settle({&norm}), ops.settle({&q, &k, &v}), ops.settle({&gate, &up});
+  /// The same on a device: packed as a model packs them, or each by itself.
+  void upload(Device& to, bool packed) {
+    if (packed) {
+      qkv.packed = to.pack_weights({&qkv.q, &qkv.k, &qkv.v});
+      gate_up.packed = to.pack_weights({&gate_up.gate, &gate_up.up});
     } else {
-      for (Tensor* w : {&norm, &q, &k, &v, &gate, &up}) ops.settle({w});
+      for (Tensor* w : {&qkv.q, &qkv.k, &qkv.v, &gate_up.gate, &gate_up.up}) to.upload_weights(*w);
     }
-    ops.settle({&angles.cos}), ops.settle({&angles.sin});
+    for (Tensor* w : {&norm, &angles.cos, &angles.sin}) to.upload_weights(*w);
   }
 };
 
-/// What a layer's coarse operations give on one device, copied to the host.
+/// What a layer's steps give on one device, copied to the host.
 struct Results {
   Tensor normed, q, k, v, hidden, context, cached_k, cached_v;
 };
 
-Results run(Ops& ops, const Layer& w, const Tensor& x_host, const Batch& batch, bool cached) {
+Results run(const Backend& backend, const Layer& w, const Tensor& x_host, const Batch& batch, bool cached) {
   const int64_t N = batch.rows();
-  Placed placed(ops, w.G, w.D, 3, 20);
-  const Rows& rows = placed.room.fill(ops, batch, placed.config, cached ? &placed.cache : nullptr);
-  const Tensor x = to(ops, x_host);
-  Tensor normed = ops.allocate({N, w.C}), q = ops.allocate({N, w.H, w.D}), k = ops.allocate({N, w.G, w.D});
-  Tensor v = ops.allocate({N, w.G, w.D}), context = ops.allocate({N, w.H, w.D});
-  Tensor hidden = ops.allocate({N, w.F}), up = ops.allocate({N, w.F});
-  const QkvWeights qkv{w.norm, w.q, w.k, w.v, 1e-5f};
-  ops.norm_qkv(normed, q, k, v, x, qkv, w.angles, rows);
-  Results r{{}, from(ops, q), from(ops, k), from(ops, v), {}, {}, {}, {}};
-  ops.norm_gated(normed, hidden, up, x, {w.norm, w.gate, w.up, 1e-5f});
-  r.hidden = from(ops, hidden);
+  Device& device = backend.device;
+  Placed placed(device, w.G, w.D, 3, 20);
+  const Rows& rows = placed.room.fill(device, batch, placed.config, cached ? &placed.cache : nullptr);
+  const Tensor x = to(device, x_host);
+  Tensor normed = device.allocate({N, w.C}), q = device.allocate({N, w.H, w.D}), k = device.allocate({N, w.G, w.D});
+  Tensor v = device.allocate({N, w.G, w.D}), context = device.allocate({N, w.H, w.D});
+  Tensor hidden = device.allocate({N, w.F}), up = device.allocate({N, w.F});
+  backend.steps.norm_qkv({q, k, v}, normed, x, {w.norm, 1e-5f}, w.qkv, w.angles, rows);
+  Results r{{}, from(device, q), from(device, k), from(device, v), {}, {}, {}, {}};
+  backend.steps.norm_swiglu(hidden, up, normed, x, {w.norm, 1e-5f}, w.gate_up);
+  r.hidden = from(device, hidden);
   LayerCache& cache = placed.cache.layers[0];
-  ops.self_attention(context, {normed, q, k, v}, x, qkv, w.angles, rows, cached ? &cache : nullptr);
-  r.context = from(ops, context);
-  r.cached_k = from(ops, cache.k), r.cached_v = from(ops, cache.v);
-  ops.rms_norm(normed, x, w.norm, 1e-5f);
-  r.normed = from(ops, normed);
+  backend.steps.self_attention(context, {q, k, v}, normed, x, {w.norm, 1e-5f}, w.qkv, w.angles, rows,
+                               cached ? &cache : nullptr);
+  r.context = from(device, context);
+  r.cached_k = from(device, cache.k), r.cached_v = from(device, cache.v);
+  backend.ops.rms_norm(normed, x, w.norm, 1e-5f);
+  r.normed = from(device, normed);
   return r;
 }
 
@@ -272,12 +276,14 @@ static void check_layer(CudaDevice& ops, const Layer& host, Layer& device, const
     const Expected e = linear_in_double(want.normed, weight, {});
     return 3 * *std::max_element(e.budget.begin(), e.budget.end());
   };
-  const double q = budget_of(host.q), k = budget_of(host.k), v = budget_of(host.v);
+  const double q = budget_of(host.qkv.q), k = budget_of(host.qkv.k), v = budget_of(host.qkv.v);
   CHECK(compare(got.q, want.q, {.absolute = 2 * q}).pass);
   CHECK(compare(got.k, want.k, {.absolute = 2 * k}).pass);
   CHECK(compare(got.v, want.v, {.absolute = v}).pass);
   const double most = std::max(largest(want.normed), largest(want.hidden)) * 4;  // of a product that gate or up is
-  CHECK(compare(got.hidden, want.hidden, {.absolute = most * (budget_of(host.gate) + budget_of(host.up))}).pass);
+  CHECK(
+      compare(got.hidden, want.hidden, {.absolute = most * (budget_of(host.gate_up.gate) + budget_of(host.gate_up.up))})
+          .pass);
   const double score = std::sqrt(double(host.D)) * 2 * (largest(want.q) * k + largest(want.k) * q);
   const double size = std::max(1.0, largest(want.q) * largest(want.k));
   const double context = 2 * largest(want.v) * (score + size * attention_budget(double(host.D), 20)) + v;
@@ -286,19 +292,19 @@ static void check_layer(CudaDevice& ops, const Layer& host, Layer& device, const
   CHECK(compare(got.cached_v, want.cached_v, {.absolute = v}).pass);
 }
 
-TEST_CASE("coarse operations on the device give what the CPU gives, for few rows and many and each dtype") {
+TEST_CASE("the steps on the device give what the CPU gives, for few rows and many and each dtype") {
   on_both([](CudaDevice& ops) {
     for (const DType dtype : {DType::f32, DType::bf16})
-      for (const bool together : {true, false})
+      for (const bool packed : {true, false})
         for (const Batch& batch : batches()) {
           CAPTURE(name_of(dtype));
-          CAPTURE(together);
+          CAPTURE(packed);
           CAPTURE(batch.rows());
           const bool wide = batch.rows() > 10 &&
                             dtype == DType::bf16;  // enough for tensor cores, where the optimized backend takes them
           const Layer host(wide ? 1032 : 50, 6, 2, 14, 37, dtype);
           Layer device(host.C, 6, 2, 14, 37, dtype);
-          device.settle(ops, together);
+          device.upload(ops, packed);
           check_layer(ops, host, device, batch, true);
         }
   });
@@ -311,21 +317,21 @@ TEST_CASE("without a cache the device attends within the call") {
   on_both([&](CudaDevice& ops) {
     const Layer host(50, 6, 2, 14, 37, DType::f32);
     Layer device(50, 6, 2, 14, 37, DType::f32);
-    device.settle(ops, true);
+    device.upload(ops, true);
     check_layer(ops, host, device, batch, false);
   });
 }
 
-TEST_CASE("weights of two dtypes in one layer and those in half precision go through the plain operations") {
+TEST_CASE("weights of two dtypes in one layer and those in half precision go through the plain steps") {
   on_both([](CudaDevice& ops) {
     for (const Batch& batch : batches()) {
       Layer host(50, 6, 2, 14, 37, DType::bf16), device(50, 6, 2, 14, 37, DType::bf16);
       for (Layer* layer : {&host, &device}) {
         layer->norm = converted(layer->norm, DType::f32);
-        layer->k = converted(layer->k, DType::f32);
-        layer->up = converted(layer->up, DType::f32);
+        layer->qkv.k = converted(layer->qkv.k, DType::f32);
+        layer->gate_up.up = converted(layer->gate_up.up, DType::f32);
       }
-      device.settle(ops, true);
+      device.upload(ops, true);
       check_layer(ops, host, device, batch, true);
     }
   });
@@ -345,7 +351,7 @@ TEST_CASE("operations of the device on no rows do nothing") {
     ops.copy(normed, x);
     ops.embedding(normed, weight, index);
     ops.sdpa(normed, x, x, x);
-    ops.choose({}, out, {}, {});
+    ops.sample({}, out, {}, {});
   });
 }
 

@@ -155,9 +155,7 @@ struct RightMaskedTap : Right {  // the scores are tapped after the mask: the ta
 // ---- known mistakes in other words ----
 
 struct KnownNoMask : Right {
-  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
-    lesson_05::sdpa(out, q, k, v);
-  }
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override { lesson_05::sdpa(out, q, k, v); }
 };
 
 struct KnownBlindToItself : Right {

@@ -151,7 +151,9 @@ struct KnownAllThree : Right {
 };
 
 struct KnownOnlyKeys : Right {
-  void place(Tensor&, Tensor& k, Tensor&, const RopeTables& r, int64_t start) override { apply_rope(k, r.cos, r.sin, start); }
+  void place(Tensor&, Tensor& k, Tensor&, const RopeTables& r, int64_t start) override {
+    apply_rope(k, r.cos, r.sin, start);
+  }
 };
 
 struct KnownHalfExponent : Right {

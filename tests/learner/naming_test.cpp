@@ -1,6 +1,7 @@
 // What the grader says of lessons that were not made from its list of known mistakes.
 #include "contains.hpp"
 #include "learner/lessons.hpp"
+#include "rungs/base/text.hpp"
 #include "support.hpp"
 
 using namespace rungs;

@@ -48,17 +48,17 @@ inline std::vector<const Case*> cases(const std::string& run, const Effort& effo
 inline Ids ids(const Tensor& tensor) { return {tensor.data<int32_t>(), tensor.data<int32_t>() + tensor.count()}; }
 
 /// The model of a case on a device, opened once.
-inline Model& model_of(const Case& c, Ops& ops) {
-  static std::map<std::pair<std::string, Ops*>, std::unique_ptr<Model>> open;
-  std::unique_ptr<Model>& model = open[{c.input.model, &ops}];
-  if (!model) model = load_model(ops, weights_directory() / c.input.model, {600});  // rows: more than any case has
+inline Model& model_of(const Case& c, const Backend& backend) {
+  static std::map<std::pair<std::string, const Device*>, std::unique_ptr<Model>> open;
+  std::unique_ptr<Model>& model = open[{c.input.model, &backend.device}];
+  if (!model) model = load_model(backend, weights_directory() / c.input.model, {600});  // rows: more than any case has
   return *model;
 }
 
 /// A copy on the host.
-inline Tensor on_host(Ops& ops, const Tensor& device) {
-  Tensor host(device.shape(), device.dtype());
-  ops.download(host.raw(), device);
+inline Tensor on_host(Device& device, const Tensor& tensor) {
+  Tensor host(tensor.shape(), tensor.dtype());
+  device.download(host.raw(), tensor);
   return host;
 }
 
@@ -83,9 +83,9 @@ inline Batch rows_of(const Case& c, int64_t begin, int64_t end) {
 }
 
 inline Tensor logits_of(Model& model, const Batch& batch, KvCache* cache) {
-  Tensor logits = model.ops().allocate({int64_t(batch.wanted.size()), model.config().vocabulary});
+  Tensor logits = model.backend().device.allocate({int64_t(batch.wanted.size()), model.config().vocabulary});
   model.forward(logits, batch, cache);
-  return on_host(model.ops(), logits);
+  return on_host(model.backend().device, logits);
 }
 
 /// How many rows each call of a case has.
@@ -100,19 +100,19 @@ inline KvCache cache_of(const Case& c, Model& model) {
   const bool given = c.input.in.count("layers.0.k");
   const int64_t sequences =
       given ? c.input["layers.0.k"].dim(0) : *std::max_element(sequence.begin(), sequence.end()) + 1;
-  KvCache cache(model.ops(), model.config(), sequences,
+  KvCache cache(model.backend().device, model.config(), sequences,
                 given ? c.input["layers.0.k"].dim(1) : int64_t(c.input.scalar("capacity")));
   for (size_t i = 0; given && i < cache.layers.size(); ++i) {
-    model.ops().upload(cache.layers[i].k, c.input[fmt::format("layers.{}.k", i)].raw());
-    model.ops().upload(cache.layers[i].v, c.input[fmt::format("layers.{}.v", i)].raw());
+    model.backend().device.upload(cache.layers[i].k, c.input[fmt::format("layers.{}.k", i)].raw());
+    model.backend().device.upload(cache.layers[i].v, c.input[fmt::format("layers.{}.v", i)].raw());
   }
   return cache;
 }
 
 /// Calls of many shapes, with caches given and grown.
-inline void check_logits_and_caches(Ops& ops, const Effort& effort) {
+inline void check_logits_and_caches(const Backend& backend, const Effort& effort) {
   for (const Case* c : cases("llama_forward", effort)) {
-    Model& model = model_of(*c, ops);
+    Model& model = model_of(*c, backend);
     KvCache cache = cache_of(*c, model);
     if (!c->error.empty()) {
       CHECK_THROWS_AS(logits_of(model, rows_of(*c, 0, c->input["tokens"].count()), &cache), UsageError);
@@ -124,23 +124,23 @@ inline void check_logits_and_caches(Ops& ops, const Effort& effort) {
       row += n;
     }
     for (size_t i = 0; c->input.in.count("layers.0.k") && i < cache.layers.size(); ++i) {
-      CHECK(wrong(*c, fmt::format("layers.{}.k", i), on_host(ops, cache.layers[i].k)) == "");
-      CHECK(wrong(*c, fmt::format("layers.{}.v", i), on_host(ops, cache.layers[i].v)) == "");
+      CHECK(wrong(*c, fmt::format("layers.{}.k", i), on_host(backend.device, cache.layers[i].k)) == "");
+      CHECK(wrong(*c, fmt::format("layers.{}.v", i), on_host(backend.device, cache.layers[i].v)) == "");
     }
   }
 }
 
 /// All at once, without a cache.
-inline void check_taps(Ops& ops, const Effort& effort) {
+inline void check_taps(const Backend& backend, const Effort& effort) {
   std::set<std::string> compared;
   for (const Case* c : cases("llama_forward", effort)) {
     const bool rows_together =
         c->input.name.find("interleaved") == std::string::npos;  // as they must be without a cache
     if (!c->error.empty() || c->input.in.count("calls") || c->input.in.count("layers.0.k") || !rows_together) continue;
-    Model& model = model_of(*c, ops);
+    Model& model = model_of(*c, backend);
     watch_taps([&](const std::string& name, const Tensor& tensor) {
       if (!c->find(name)) return;
-      CHECK(wrong(*c, name, on_host(ops, tensor)) == "");
+      CHECK(wrong(*c, name, on_host(backend.device, tensor)) == "");
       compared.insert(name);
     });
     const Tensor logits = logits_of(model, rows_of(*c, 0, c->input["tokens"].count()), nullptr);
@@ -151,12 +151,12 @@ inline void check_taps(Ops& ops, const Effort& effort) {
 }
 
 /// A prompt in two pieces at every place or some, and in chunks.
-inline void check_splits(Ops& ops, const Effort& effort) {
+inline void check_splits(const Backend& backend, const Effort& effort) {
   for (const Case* c : cases("prompt", effort)) {
-    Model& model = model_of(*c, ops);
+    Model& model = model_of(*c, backend);
     const Ids tokens = ids(c->input["tokens"]);
     const auto T = int64_t(tokens.size());
-    KvCache cache(model.ops(), model.config(), 1, T);  // stays dirty from split to split
+    KvCache cache(model.backend().device, model.config(), 1, T);  // stays dirty from split to split
     const auto feed = [&](int64_t begin, int64_t end) {
       Batch batch;
       batch.add(0, std::span(tokens).subspan(size_t(begin), size_t(end - begin)), begin, false);
@@ -169,7 +169,7 @@ inline void check_splits(Ops& ops, const Effort& effort) {
 }
 
 /// With the cache and without.
-inline void check_generation(Ops& ops, const Effort& effort) {
+inline void check_generation(const Backend& backend, const Effort& effort) {
   for (const Case* c : cases("generate", effort)) {
     const Ids tokens = ids(c->input["tokens"]);
     std::vector<Ids> prompts;
@@ -195,7 +195,7 @@ inline void check_generation(Ops& ops, const Effort& effort) {
           return sample(p, draws.value(n % B * draws.dim(1) + n / B));
         };
       Ids made, counts;
-      for (const Ids& one : generate(model_of(*c, ops), prompts, options)) {
+      for (const Ids& one : generate(model_of(*c, backend), prompts, options)) {
         made.insert(made.end(), one.begin(), one.end());
         counts.push_back(int32_t(one.size()));
       }
@@ -207,14 +207,14 @@ inline void check_generation(Ops& ops, const Effort& effort) {
 }
 
 /// With the cache and without.
-inline void check_last_position(Ops& ops, const Effort& effort) {
+inline void check_last_position(const Backend& backend, const Effort& effort) {
   for (const Case* c : cases("logits", effort)) {
-    Model& model = model_of(*c, ops);
+    Model& model = model_of(*c, backend);
     const Ids tokens = ids(c->input["tokens"]);
     Batch batch;
     batch.add(0, tokens, 0, false);
     batch.wanted.erase(batch.wanted.begin(), batch.wanted.begin() + int64_t(c->input.scalar("from")));
-    KvCache cache(model.ops(), model.config(), 1, int64_t(tokens.size()));
+    KvCache cache(model.backend().device, model.config(), 1, int64_t(tokens.size()));
     for (KvCache* with : {&cache, static_cast<KvCache*>(nullptr)})
       if (with || effort.uncached) CHECK(wrong(*c, "logits", logits_of(model, batch, with)) == "");
   }

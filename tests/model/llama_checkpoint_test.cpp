@@ -46,8 +46,8 @@ TEST_CASE("weights are views of the mapped file in the dtype that they have ther
     const LlamaCheckpoint checkpoint(weights_directory() / "references/models" / name);
     const LlamaWeights& w = checkpoint.weights;
     const Tensor& q = checkpoint.file.get("model.layers.0.self_attn.q_proj.weight");
-    CHECK(w.layers[0].q.raw() == q.raw());
-    CHECK(w.layers[0].q.dtype() == dtype);
+    CHECK(w.layers[0].qkv.q.raw() == q.raw());
+    CHECK(w.layers[0].qkv.q.dtype() == dtype);
     CHECK(w.final_norm.dtype() == dtype);
   }
 }

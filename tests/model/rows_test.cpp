@@ -40,14 +40,14 @@ TEST_CASE("rows that follow each other become one run") {
   batch.add(0, Tokens{4, 0}, 0, true);
   batch.add(0, Tokens{1}, 5, true);  // leaves a gap
   const Rows& rows = room.fill(ops, batch, config, &cache);
-  REQUIRE(rows.runs.size() == 3);
-  for (const auto& [run, first, count, sequence, start] :
-       {std::tuple{rows.runs[0], 0, 3, 1, 3}, std::tuple{rows.runs[1], 3, 2, 0, 0},
-        std::tuple{rows.runs[2], 5, 1, 0, 5}}) {
-    CHECK(run.first == first);
-    CHECK(run.count == count);
-    CHECK(run.sequence == sequence);
-    CHECK(run.start == start);
+  REQUIRE(rows.segments.size() == 3);
+  for (const auto& [segment, first, count, sequence, start] :
+       {std::tuple{rows.segments[0], 0, 3, 1, 3}, std::tuple{rows.segments[1], 3, 2, 0, 0},
+        std::tuple{rows.segments[2], 5, 1, 0, 5}}) {
+    CHECK(segment.first == first);
+    CHECK(segment.count == count);
+    CHECK(segment.sequence == sequence);
+    CHECK(segment.start == start);
   }
   CHECK(values(rows.token) == std::vector<double>{1, 2, 3, 4, 0, 1});
   CHECK(values(rows.position) == std::vector<double>{3, 4, 5, 0, 1, 5});

@@ -61,21 +61,13 @@ TEST_CASE("a row's product is the same alone and among few, on one thread and on
   omp_set_num_threads(threads);
 }
 
-TEST_CASE("the CPU's coarse operations give what the fine ones give") {
-  struct Fine : CpuOps {
-    void norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
-                  const RopeTables& rotary, const Rows& rows) override {
-      Ops::norm_qkv(normed, q, k, v, x, w, rotary, rows);
-    }
-    void norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) override {
-      Ops::norm_gated(normed, hidden, up, x, w);
-    }
-  };
-  CpuOps coarse;
-  Fine fine;
+TEST_CASE("the CPU's fused steps give what the plain ones give") {
+  CpuOps cpu;
+  Steps plain(static_cast<Ops&>(cpu));
   const int64_t C = 130, H = 6, G = 2, D = 22, F = 301, context = 64;
-  const Tensor norm = random_tensor({C}, 1), wq = random_tensor({H * D, C}, 2), wk = random_tensor({G * D, C}, 3);
-  const Tensor wv = random_tensor({G * D, C}, 4), gate = random_tensor({F, C}, 5), up = random_tensor({F, C}, 6);
+  const Tensor norm = random_tensor({C}, 1);
+  const QkvWeights qkv{random_tensor({H * D, C}, 2), random_tensor({G * D, C}, 3), random_tensor({G * D, C}, 4), {}};
+  const GateUpWeights gate_up{random_tensor({F, C}, 5), random_tensor({F, C}, 6), {}};
   const RopeTables rotary{random_tensor({context, D / 2}, 7), random_tensor({context, D / 2}, 8)};
   for (const int64_t N : {1, 2, 5, 12, 20}) {
     CAPTURE(N);
@@ -87,9 +79,9 @@ TEST_CASE("the CPU's coarse operations give what the fine ones give") {
     Tensor q[] = {Tensor({N, H, D}), Tensor({N, H, D})}, k[] = {Tensor({N, G, D}), Tensor({N, G, D})};
     Tensor v[] = {Tensor({N, G, D}), Tensor({N, G, D})};
     for (const int i : {0, 1}) {
-      Ops& ops = i == 0 ? static_cast<Ops&>(coarse) : fine;
-      ops.norm_qkv(normed, q[i], k[i], v[i], x, {norm, wq, wk, wv, 1e-5f}, rotary, rows);
-      ops.norm_gated(normed, hidden[i], ups, x, {norm, gate, up, 1e-5f});
+      Steps& steps = i == 0 ? cpu : plain;
+      steps.norm_qkv({q[i], k[i], v[i]}, normed, x, {norm, 1e-5f}, qkv, rotary, rows);
+      steps.norm_swiglu(hidden[i], ups, normed, x, {norm, 1e-5f}, gate_up);
     }
     for (const auto* both : {q, k, v, hidden})  // the same sums, so the same bits but for the compiler's choices
       for (int64_t i = 0; i < both[0].count(); ++i)
@@ -252,24 +244,25 @@ TEST_CASE("attention serves rows of several sequences, and writes only their row
   const int64_t D = 8, B = 3, capacity = 7;
   // Rows: three tokens of sequence 2 after a past of 2, one of sequence 0 after 4, two of sequence 1 from the start.
   Rows rows;
-  rows.runs = {{0, 3, 2, 2}, {3, 1, 0, 4}, {4, 2, 1, 0}};
+  rows.segments = {{0, 3, 2, 2}, {3, 1, 0, 4}, {4, 2, 1, 0}};
   LayerCache cache{random_tensor({B, capacity, D}, 1), random_tensor({B, capacity, D}, 2)};
   const LayerCache before{cache.k.copy(), cache.v.copy()};
   const Tensor q = random_tensor({6, D}, 3), k = random_tensor({6, D}, 4), v = random_tensor({6, D}, 5);
   Tensor out({6, D});
   ops.attention(out, q, k, v, rows, &cache);
 
-  for (const Run& run : rows.runs) {
-    CAPTURE(run.sequence);
-    const Tensor cached_k = cache.k[run.sequence], cached_v = cache.v[run.sequence];
-    Tensor alone({run.count, D});
-    const int64_t S = run.start + run.count;
-    ops.sdpa(alone, q.view_rows(run.first, run.count), cached_k.view_rows(0, S), cached_v.view_rows(0, S));
-    CHECK(values(out.view_rows(run.first, run.count)) == values(alone));
+  for (const Segment& segment : rows.segments) {
+    CAPTURE(segment.sequence);
+    const Tensor cached_k = cache.k[segment.sequence], cached_v = cache.v[segment.sequence];
+    Tensor alone({segment.count, D});
+    const int64_t S = segment.start + segment.count;
+    ops.sdpa(alone, q.view_rows(segment.first, segment.count), cached_k.view_rows(0, S), cached_v.view_rows(0, S));
+    CHECK(values(out.view_rows(segment.first, segment.count)) == values(alone));
     for (const auto& [now, was, fed] : {std::tuple{&cache.k, &before.k, &k}, std::tuple{&cache.v, &before.v, &v}}) {
-      const Tensor here = (*now)[run.sequence], old = (*was)[run.sequence];
-      CHECK(values(here.view_rows(0, run.start)) == values(old.view_rows(0, run.start)));
-      CHECK(values(here.view_rows(run.start, run.count)) == values(fed->view_rows(run.first, run.count)));
+      const Tensor here = (*now)[segment.sequence], old = (*was)[segment.sequence];
+      CHECK(values(here.view_rows(0, segment.start)) == values(old.view_rows(0, segment.start)));
+      CHECK(values(here.view_rows(segment.start, segment.count)) ==
+            values(fed->view_rows(segment.first, segment.count)));
       CHECK(values(here.view_rows(S, capacity - S)) == values(old.view_rows(S, capacity - S)));
     }
   }

@@ -35,7 +35,7 @@ WeightsInfo weights_of(const std::filesystem::path& model, const Config& config)
 }
 
 PredictedMemory predict_memory(const Config& config, const BatchRun& run, const WeightsInfo& weights,
-                               const Device& device) {
+                               const DeviceChoice& device) {
   const LoadOptions plan = run.plan();
   const int64_t context = run.input + run.output;
   const MemoryEstimate f = memory_estimate(config, run.batch, context, plan.max_rows);

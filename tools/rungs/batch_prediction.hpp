@@ -34,7 +34,7 @@ struct PredictedMemory {
   int64_t total() const { return weights + cache + angles + scratch + workspace; }
 };
 PredictedMemory predict_memory(const Config& config, const BatchRun& run, const WeightsInfo& weights,
-                               const Device& device);
+                               const DeviceChoice& device);
 
 /// The calls of the model that generate() makes of the run, one after the other.
 std::vector<Call> calls_of(const BatchRun& run);

@@ -70,7 +70,8 @@ int64_t needed(const Bench& bench, int64_t batch) {
 }
 
 void check_free_memory(const Bench& bench) {
-  const std::optional<int64_t> free = bench.on_gpu() ? ops_of(bench.command.device).free_memory() : available_memory();
+  const std::optional<int64_t> free =
+      bench.on_gpu() ? backend_of(bench.command.device).device.free_memory() : available_memory();
   const int64_t batch = *std::max_element(bench.command.batches.begin(), bench.command.batches.end());
   const int64_t need = needed(bench, batch), context = bench.command.input + bench.command.output;
   if (!free || need <= *free) return;
@@ -104,7 +105,7 @@ void check(const Bench& bench) {
 /// anything is measured.
 void warm_up(const Bench& bench) {
   const BatchRun run{1, std::min<int64_t>(bench.command.input, 64), 1, true};
-  const auto model = load_model(ops_of(bench.command.device), bench.command.model, run.plan());
+  const auto model = load_model(backend_of(bench.command.device), bench.command.model, run.plan());
   generate(*model, {any_prompt(run.input, bench.config.vocabulary)}, run.options());
 }
 
@@ -113,19 +114,20 @@ void measure_cell(Cell& cell, const Bench& bench, Progress& progress) {
   const std::vector<std::vector<int32_t>> prompts(size_t(cell.run.batch),
                                                   any_prompt(cell.run.input, bench.config.vocabulary));
   std::optional<CpuOps> fresh;
-  Ops& ops = bench.command.device.backend == "cpu" ? fresh.emplace() : ops_of(bench.command.device);
+  const Backend backend =
+      bench.command.device.backend == "cpu" ? Backend(fresh.emplace()) : backend_of(bench.command.device);
   const bool resets = reset_peak_memory();
-  const std::optional<int64_t> resident = resident_memory(), free = ops.free_memory();
+  const std::optional<int64_t> resident = resident_memory(), free = backend.device.free_memory();
   int64_t least = free.value_or(0);
   std::optional<int64_t> peak;
   bool first = true;
   {
-    const auto model = load_model(ops, bench.command.model, cell.run.plan());
+    const auto model = load_model(backend, bench.command.model, cell.run.plan());
     cell.time = measure([&] {
       generate(*model, prompts, cell.run.options(), [&](const Step& step) {
         if (!first) return;
         progress.advance(int64_t(step.fed.size()));
-        if (bench.on_gpu() && step.sequence == 0) least = std::min(least, ops.free_memory().value_or(0));
+        if (bench.on_gpu() && step.sequence == 0) least = std::min(least, backend.device.free_memory().value_or(0));
       });
       if (first) peak = peak_memory();  // a run after it begins with what malloc kept of this one
       first = false;

@@ -89,7 +89,7 @@ void check(const BenchCacheCommand& command, const Config& config) {
 }  // namespace
 
 int bench_cache(const BenchCacheCommand& command) {
-  const std::unique_ptr<Model> model = load_model(ops_of(command.device), command.model);
+  const std::unique_ptr<Model> model = load_model(backend_of(command.device), command.model);
   const int64_t context = model->config().context;
   check(command, model->config());
   std::vector<int64_t> counts;

@@ -36,7 +36,7 @@ std::string shown_path(const std::filesystem::path& path) {
   return text.starts_with(root) ? text.substr(root.size()) : text;
 }
 
-ordered_json begin_report(const std::string& command, const std::string& model, const Device& device) {
+ordered_json begin_report(const std::string& command, const std::string& model, const DeviceChoice& device) {
   ordered_json report = {{"command", command}, {"machine", machine()}, {"model", shown_path(model)}};
   if (device.backend != "cpu") report["backend"] = device.backend + " on " + device.on;
   return report;

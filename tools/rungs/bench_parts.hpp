@@ -18,7 +18,7 @@ Panel without_and_with(const std::string& title, const std::string& x_label, con
                        const std::vector<double>& with);
 
 /// The beginning of a report: command, machine, model and backend. A path within the source tree is written from there.
-nlohmann::ordered_json begin_report(const std::string& command, const std::string& model, const Device& device);
+nlohmann::ordered_json begin_report(const std::string& command, const std::string& model, const DeviceChoice& device);
 std::string shown_path(const std::filesystem::path& path);
 
 /// Writes the report and, where gnuplot is installed, the pictures beside it.

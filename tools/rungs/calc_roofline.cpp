@@ -73,7 +73,7 @@ RooflineQuestion question(const CalcRooflineCommand& command) {
 /// Seconds of each operation in one call, in the order of operations(): the median of several calls.
 std::vector<double> measure_operations(Model& model, TimingOps& ops, KvCache& cache, const Call& call) {
   const Config& c = model.config();
-  Tensor logits = model.ops().allocate({call.batch, c.vocabulary});
+  Tensor logits = model.backend().device.allocate({call.batch, c.vocabulary});
   std::vector<int32_t> tokens;
   for (int64_t i = 0; i < call.rows; ++i) tokens.push_back(int32_t(i * 7 % c.vocabulary));
   Batch batch;
@@ -85,7 +85,7 @@ std::vector<double> measure_operations(Model& model, TimingOps& ops, KvCache& ca
     model.forward(logits, batch, &cache);
     const auto product = [&](int64_t out, int64_t in) { return ops.products[{out, in}]; };
     const double found[] = {ops.sums[TimingOps::norm_qkv_].seconds,   ops.sums[TimingOps::attention_].seconds,
-                            product(c.width, c.heads * c.head_width), ops.sums[TimingOps::norm_gated_].seconds,
+                            product(c.width, c.heads * c.head_width), ops.sums[TimingOps::norm_swiglu_].seconds,
                             product(c.width, c.inner_width),          product(c.vocabulary, c.width)};
     for (size_t i = 0; i < runs.size(); ++i) runs[i].push_back(found[i]);
   });

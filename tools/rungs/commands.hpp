@@ -11,7 +11,7 @@
 namespace rungs {
 
 /// What a command computes with.
-struct Device {
+struct DeviceChoice {
   std::string backend = "cpu";  ///< "cpu", "cuda-naive", "cuda"
   std::string on = "gpu";       ///< where the kernels of a cuda backend run: "gpu", "host"
   char** argv = nullptr;        ///< the command line, for the program that has the kernels of a GPU
@@ -54,7 +54,7 @@ struct GenerateCommand {
   bool stats = false;        ///< how fast it was, also where nobody looks
   bool json = false;
   bool mine = false;  ///< on the learner's code
-  Device device = {};
+  DeviceChoice device = {};
 };
 int generate_text(const GenerateCommand& command);
 /// Judges the learner's files, builds rungs_mine of those that passed, and becomes it, with the same command line.
@@ -69,7 +69,7 @@ struct LogitsCommand {
   std::string taps = {};       ///< directory; "": none
   bool cache = true;
   int64_t chunk = 0;  ///< tokens of each sequence that one call feeds; 0: all
-  Device device = {};
+  DeviceChoice device = {};
 };
 int write_logits(const LogitsCommand& command);
 
@@ -107,7 +107,7 @@ struct BenchCacheCommand {
   int64_t tokens = 64;           ///< generated after each prompt
   std::string out;               ///< .json; the pictures go beside it
   bool json = false;
-  Device device = {};
+  DeviceChoice device = {};
 };
 int bench_cache(const BenchCacheCommand& command);
 
@@ -117,7 +117,7 @@ struct BenchBatchCommand {
   int64_t input = 256, output = 32;   ///< tokens of each prompt, and generated after each
   std::string out = {};               ///< .json; the pictures go beside it
   bool json = false;
-  Device device = {};
+  DeviceChoice device = {};
 };
 int bench_batch(const BenchBatchCommand& command);
 

@@ -10,12 +10,12 @@ namespace rungs {
 
 const bool engine_is_mine = false;
 
-Ops& ops_of(const Device& device) {
+Backend backend_of(const DeviceChoice& device) {
   if (device.backend != "cpu") become(device.on == "host" ? "rungs_host" : "rungs_gpu", device.argv);
   static CpuOps ops;
   return ops;
 }
 
-std::unique_ptr<Engine> make_engine(const Device& device) { return std::make_unique<Engine>(ops_of(device)); }
+std::unique_ptr<Engine> make_engine(const DeviceChoice& device) { return std::make_unique<Engine>(backend_of(device)); }
 
 }  // namespace rungs

@@ -17,17 +17,17 @@ static constexpr const char *kernels_on = "gpu", *other = "rungs_host";
 #endif
 
 template <class Kind>
-static Ops& the_only() {
+static Backend the_only() {
   static Kind ops;
   return ops;
 }
 
-Ops& ops_of(const Device& device) {
+Backend backend_of(const DeviceChoice& device) {
   if (device.backend == "cpu") return the_only<CpuOps>();
   if (device.on != kernels_on) become(other, device.argv);
   return device.backend == "cuda" ? the_only<CudaOps>() : the_only<NaiveCudaOps>();
 }
 
-std::unique_ptr<Engine> make_engine(const Device& device) { return std::make_unique<Engine>(ops_of(device)); }
+std::unique_ptr<Engine> make_engine(const DeviceChoice& device) { return std::make_unique<Engine>(backend_of(device)); }
 
 }  // namespace rungs

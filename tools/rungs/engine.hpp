@@ -32,7 +32,7 @@ struct Part {
 /// The parts that generation is made of: the library's, unless overridden.
 class Engine {
  public:
-  explicit Engine(Ops& ops) : ops_(ops) {}
+  explicit Engine(const Backend& backend) : backend_(backend) {}
   virtual ~Engine() = default;
 
   /// Of what a model needs, which part is whose; empty where nobody asked.
@@ -41,7 +41,7 @@ class Engine {
   /// `begins`: no text stands before the first token.
   virtual TextStream stream(const Tokenizer& tokenizer, bool begins) const;
   virtual std::unique_ptr<Model> model(const std::filesystem::path& path, const LoadOptions& options) {
-    return load_model(ops_, path, options);
+    return load_model(backend_, path, options);
   }
   virtual Sequences generate(Model& model, const Sequences& prompts, const GenerateOptions& options,
                              const std::function<void(const Step&)>& on_step) {
@@ -49,15 +49,15 @@ class Engine {
   }
 
  protected:
-  Ops& ops_;
+  Backend backend_;
 };
 
-/// The operations of a device, made once and kept. Those of CUDA are in other programs, which this one becomes then.
+/// The backend of a device, made once and kept. Those of CUDA are in other programs, which this one becomes then.
 /// \throws UsageError where the device cannot be used, saying how to do without.
-Ops& ops_of(const Device& device);
+Backend backend_of(const DeviceChoice& device);
 
 /// The one of this program, on this device.
-std::unique_ptr<Engine> make_engine(const Device& device);
+std::unique_ptr<Engine> make_engine(const DeviceChoice& device);
 
 /// This program is rungs_mine.
 extern const bool engine_is_mine;

@@ -88,11 +88,11 @@ int write_logits(const LogitsCommand& command) {
   const int64_t B = tokens.ids.dim(0), T = tokens.ids.dim(1), V = config.vocabulary;
   const int64_t chunk = command.chunk ? std::min(command.chunk, T) : T;
 
-  Ops& ops = ops_of(command.device);
+  const Backend backend = backend_of(command.device);
   const std::unique_ptr<Model> model =
-      load_model(ops, command.model, {.max_rows = B * chunk, .sequences = command.cache ? B : 0, .capacity = T});
+      load_model(backend, command.model, {.max_rows = B * chunk, .sequences = command.cache ? B : 0, .capacity = T});
   KvCache cache;
-  if (command.cache) cache = KvCache(ops, config, B, T);
+  if (command.cache) cache = KvCache(backend.device, config, B, T);
   Gathered logits{B, T, {}}, taps{B, T, {}};
   std::vector<float> host, tapped;
   for (int64_t start = 0; start < T; start += chunk) {
@@ -103,10 +103,10 @@ int write_logits(const LogitsCommand& command) {
     if (!command.taps.empty())
       watch_taps([&](const std::string& name, const Tensor& tensor) {
         tapped.resize(size_t(tensor.count()));
-        ops.download(tapped.data(), tensor);
+        backend.device.download(tapped.data(), tensor);
         taps.add(name, tapped.data(), tensor.cols(), batch);
       });
-    Tensor part = ops.allocate({batch.rows(), V});
+    Tensor part = backend.device.allocate({batch.rows(), V});
     host.resize(size_t(part.count()));
     forward_finite(*model, host, part, batch, command.cache ? &cache : nullptr);
     logits.add("logits", host.data(), V, batch);

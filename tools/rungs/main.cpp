@@ -87,7 +87,7 @@ void add_threads(CLI::App* command) {
       ->check(CLI::Range(1, 1024));
 }
 
-CLI::Option* add_device(CLI::App* command, Device& device, char** argv) {
+CLI::Option* add_device(CLI::App* command, DeviceChoice& device, char** argv) {
   device.argv = argv;
   CLI::Option* backend =
       command->add_option("--backend", device.backend, "what computes; cuda-naive: with the first rung of each kernel")

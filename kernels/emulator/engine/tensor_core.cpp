@@ -64,8 +64,8 @@ void multiply(void* const* operands, unsigned lanes) {
     const auto& lane = *static_cast<const Fragments*>(operands[l]);
     const int g = l / 4, t = l % 4;
     for (int i = 0; i < 8; ++i)  // element i is in half i % 2 of register i / 2
-      a[g + i / 2 % 2 * 8][2 * t + i % 2 + i / 4 * 8] = widen<factors>(lane.a[i / 2] >> i % 2 * 16);
-    for (int i = 0; i < 4; ++i) b[2 * t + i % 2 + i / 2 * 8][g] = widen<factors>(lane.b[i / 2] >> i % 2 * 16);
+      a[g + i / 2 % 2 * 8][2 * t + i % 2 + i / 4 * 8] = upcast<factors>(lane.a[i / 2] >> i % 2 * 16);
+    for (int i = 0; i < 4; ++i) b[2 * t + i % 2 + i / 2 * 8][g] = upcast<factors>(lane.b[i / 2] >> i % 2 * 16);
     for (int i = 0; i < 4; ++i) c[g + i / 2 * 8][2 * t + i % 2] = lane.sum[i];
   }
   multiply_add(c, a, b);
@@ -87,8 +87,8 @@ void multiply_wmma(void* const* operands, unsigned lanes) {
   for (int l = 0; l < 32; ++l) {
     const auto& lane = *static_cast<const Tiles*>(operands[l]);
     for (int i = 0; i < 8; ++i) {
-      a[l / 2][l % 2 * 8 + i] = widen<factors>(lane.a[i]);
-      b[l / 2][l % 2 * 8 + i] = widen<factors>(lane.b[i]);
+      a[l / 2][l % 2 * 8 + i] = upcast<factors>(lane.a[i]);
+      b[l / 2][l % 2 * 8 + i] = upcast<factors>(lane.b[i]);
     }
     std::memcpy(&c[l / 2][l % 2 * 8], lane.c, 8 * sizeof(float));
   }

@@ -3,6 +3,7 @@
 
 #include "kernels/emulator/engine/engine.hpp"
 #include "kernels/emulator/engine/kernel_info.hpp"
+#include "kernels/emulator/engine/multiprocessor.hpp"
 #include "kernels/emulator/runtime/stream.hpp"
 #include "rungs/base/error.hpp"
 

@@ -53,10 +53,10 @@ struct Loop {
     const size_t count = size_t(part.dim(0)), V = size_t(part.dim(1));
     const std::span<int32_t> tokens = std::span(chosen).subspan(first, count);
     const auto drawn = std::span<const double>(draws).subspan(first, count);
-    device_chooses = !options.pick && model.ops().choose(tokens, part, options.sampling, drawn);
+    device_chooses = !options.pick && model.backend().steps.sample(tokens, part, options.sampling, drawn);
     if (device_chooses) return std::find(tokens.begin(), tokens.end(), -1) == tokens.end();
     host.resize(chosen.size() * V);
-    return download_finite(model.ops(), std::span(host).subspan(first * V, count * V), part);
+    return download_finite(model.backend().device, std::span(host).subspan(first * V, count * V), part);
   }
 
   void feed() {
@@ -123,7 +123,7 @@ std::vector<std::vector<int32_t>> generate(Model& model, const std::vector<std::
   const int64_t context = options.context ? options.context : config.context;
   check_prompts(prompts, options, context);
   const auto B = int64_t(prompts.size());
-  Loop loop{model, options, on_step, context, {}, {}, {}, model.ops().allocate({B, config.vocabulary})};
+  Loop loop{model, options, on_step, context, {}, {}, {}, model.backend().device.allocate({B, config.vocabulary})};
   loop.draws.resize(size_t(B));
   loop.chosen.resize(size_t(B));
   int64_t longest = 0;  // of the sequences, at their ends
@@ -136,7 +136,7 @@ std::vector<std::vector<int32_t>> generate(Model& model, const std::vector<std::
     longest = std::max(longest, most);
     loop.sequences.push_back(std::move(s));
   }
-  if (options.cache) loop.cache = KvCache(model.ops(), config, B, longest);
+  if (options.cache) loop.cache = KvCache(model.backend().device, config, B, longest);
 
   const auto unfinished = [](const Sequence& s) { return !s.done; };
   for (int64_t step = 0; std::any_of(loop.sequences.begin(), loop.sequences.end(), unfinished); ++step) {

@@ -21,7 +21,7 @@ static std::string first_broken_tap(Model& model, Tensor& logits, const Batch& b
   watch_taps([&](const std::string& name, const Tensor& tensor) {
     if (!first.empty() || tensor.dtype() != DType::f32) return;
     host.resize(size_t(tensor.count()));
-    model.ops().download(host.data(), tensor);
+    model.backend().device.download(host.data(), tensor);
     if (!finite(host)) first = name;
   });
   model.forward(logits, batch, cache);
@@ -35,14 +35,14 @@ void fail_not_finite(Model& model, Tensor& logits, const Batch& batch, KvCache* 
                           first.empty() ? "logits" : first, model.config().directory.string()));
 }
 
-bool download_finite(Ops& ops, std::span<float> host, const Tensor& logits) {
-  ops.download(host.data(), logits);
+bool download_finite(Device& device, std::span<float> host, const Tensor& logits) {
+  device.download(host.data(), logits);
   return finite(host);
 }
 
 void forward_finite(Model& model, std::span<float> host, Tensor& logits, const Batch& batch, KvCache* cache) {
   model.forward(logits, batch, cache);
-  if (!download_finite(model.ops(), host, logits)) fail_not_finite(model, logits, batch, cache);
+  if (!download_finite(model.backend().device, host, logits)) fail_not_finite(model, logits, batch, cache);
 }
 
 }  // namespace rungs

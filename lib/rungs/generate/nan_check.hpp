@@ -12,7 +12,7 @@ namespace rungs {
 void forward_finite(Model& model, std::span<float> host, Tensor& logits, const Batch& batch, KvCache* cache);
 
 /// host = logits. Returns false when one of them is not finite.
-bool download_finite(Ops& ops, std::span<float> host, const Tensor& logits);
+bool download_finite(Device& device, std::span<float> host, const Tensor& logits);
 
 /// \throws Error always, after a call whose logits were not finite: the same call runs once more, as forward_finite
 /// says.

@@ -28,17 +28,38 @@ struct Recording {
   void add(const std::string& name, const Tensor& value, bool is_output);
 };
 
-/// The seam as the code under grade gets it: the library's operations, counted.
-class CountingOps : public CpuOps {
+/// The operations as the code under grade gets them: the library's, counted.
+class CountingOps final : public Ops {
  public:
   explicit CountingOps(Recording& recording) : recording_(recording) {}
+
   void linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) override {
     recording_.linear_rows += x.rows();
-    CpuOps::linear(out, x, weight, bias);
+    cpu_.linear(out, x, weight, bias);
+  }
+  void copy(Tensor& out, const Tensor& x) override { cpu_.copy(out, x); }
+  void embedding(Tensor& out, const Tensor& table, const Tensor& index) override { cpu_.embedding(out, table, index); }
+  void layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) override {
+    cpu_.layer_norm(out, x, weight, bias, epsilon);
+  }
+  void rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) override {
+    cpu_.rms_norm(out, x, weight, epsilon);
+  }
+  void apply_rope(Tensor& x, const RopeTables& rope, const Tensor& position) override {
+    cpu_.apply_rope(x, rope, position);
+  }
+  void relu(Tensor& x) override { cpu_.relu(x); }
+  void silu_mul(Tensor& gate, const Tensor& up) override { cpu_.silu_mul(gate, up); }
+  void add(Tensor& x, const Tensor& y) override { cpu_.add(x, y); }
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override { cpu_.sdpa(out, q, k, v); }
+  void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
+                 LayerCache* cache) override {
+    cpu_.attention(out, q, k, v, rows, cache);
   }
 
  private:
   Recording& recording_;
+  CpuOps cpu_;
 };
 
 }  // namespace rungs

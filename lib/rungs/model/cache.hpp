@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "rungs/model/config.hpp"
+#include "rungs/ops/device.hpp"
 #include "rungs/ops/ops.hpp"
 
 namespace rungs {
@@ -14,7 +15,7 @@ struct KvCache {
 
   KvCache() = default;
   /// Room for `sequences` sequences of up to `capacity` tokens, in the memory of the device.
-  KvCache(Ops& ops, const Config& config, int64_t sequences, int64_t capacity);
+  KvCache(Device& device, const Config& config, int64_t sequences, int64_t capacity);
   int64_t sequences() const { return layers.empty() ? 0 : layers[0].k.dim(0); }
   int64_t capacity() const { return layers.empty() ? 0 : layers[0].k.dim(1); }
 };

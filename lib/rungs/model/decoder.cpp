@@ -8,8 +8,8 @@
 namespace rungs {
 
 /// x += attention(attention_norm(x)).  x: (N, C), updated in place.
-static void attention_sublayer(Ops& ops, Tensor& x, const LayerWeights& w, float epsilon, const Rows& rows,
-                               LayerCache* cache, DecoderScratch& s) {
+static void attention_block(Ops& ops, Tensor& x, const LayerWeights& w, float epsilon, const Rows& rows,
+                            LayerCache* cache, DecoderScratch& s) {
   ops.layer_norm(s.normed, x, w.attention_norm.weight, w.attention_norm.bias, epsilon);  // (N, C)
   tap("attention_normed", s.normed);
   ops.linear(s.q, s.normed, w.attention.q.weight, w.attention.q.bias);  // (N, D)
@@ -24,7 +24,7 @@ static void attention_sublayer(Ops& ops, Tensor& x, const LayerWeights& w, float
 }
 
 /// x += down(relu(up(ffn_norm(x)))).  x: (N, C), updated in place.
-static void feed_forward_sublayer(Ops& ops, Tensor& x, const LayerWeights& w, float epsilon, DecoderScratch& s) {
+static void feed_forward_block(Ops& ops, Tensor& x, const LayerWeights& w, float epsilon, DecoderScratch& s) {
   ops.layer_norm(s.normed, x, w.ffn_norm.weight, w.ffn_norm.bias, epsilon);  // (N, C)
   tap("normed", s.normed);
   ops.linear(s.hidden, s.normed, w.up.weight, w.up.bias);  // (N, F)
@@ -37,25 +37,26 @@ static void feed_forward_sublayer(Ops& ops, Tensor& x, const LayerWeights& w, fl
 }
 
 void Decoder::forward(Tensor& logits, const Batch& batch, KvCache* cache) {
-  const Rows& rows = rows_.fill(ops_, batch, config(), cache);
+  const Rows& rows = rows_.fill(backend_.device, batch, config(), cache);
   DecoderScratch s = rows_of_scratch(batch.rows());
   const DecoderWeights& w = checkpoint_.weights;
+  Ops& ops = backend_.ops;
 
-  ops_.embedding(s.x, w.token_embedding, rows.token);                // (N, C)
-  ops_.embedding(s.positions, w.position_embedding, rows.position);  // (N, C)
-  ops_.add(s.x, s.positions);
+  ops.embedding(s.x, w.token_embedding, rows.token);                // (N, C)
+  ops.embedding(s.positions, w.position_embedding, rows.position);  // (N, C)
+  ops.add(s.x, s.positions);
   tap("x", s.x);
   for (size_t i = 0; i < w.layers.size(); ++i) {
     const TapLayer layer{int64_t(i)};
-    attention_sublayer(ops_, s.x, w.layers[i], w.epsilon, rows, cache ? &cache->layers[i] : nullptr, s);
-    feed_forward_sublayer(ops_, s.x, w.layers[i], w.epsilon, s);
+    attention_block(ops, s.x, w.layers[i], w.epsilon, rows, cache ? &cache->layers[i] : nullptr, s);
+    feed_forward_block(ops, s.x, w.layers[i], w.epsilon, s);
   }
   s.wanted = s.wanted.view_rows(0, rows.wanted.count());
   s.normed = s.normed.view_rows(0, rows.wanted.count());
-  ops_.embedding(s.wanted, s.x, rows.wanted);                                                 // (M, C)
-  ops_.layer_norm(s.normed, s.wanted, w.final_norm.weight, w.final_norm.bias, w.epsilon);  // (M, C)
+  ops.embedding(s.wanted, s.x, rows.wanted);                                              // (M, C)
+  ops.layer_norm(s.normed, s.wanted, w.final_norm.weight, w.final_norm.bias, w.epsilon);  // (M, C)
   tap("normed", s.normed);
-  ops_.linear(logits, s.normed, w.output.weight, w.output.bias);  // (M, V)
+  ops.linear(logits, s.normed, w.output.weight, w.output.bias);  // (M, V)
   tap("logits", logits);
 }
 
@@ -66,13 +67,12 @@ DecoderScratch Decoder::rows_of_scratch(int64_t n) const {
           rows(s.k), rows(s.v),         rows(s.context), rows(s.hidden),    rows(s.wanted)};
 }
 
-static DecoderScratch plan_decoder_scratch(Ops& ops, const Config& c, int64_t n) {
-  const auto room = [&](int64_t columns) { return ops.allocate({n, columns}); };
+static DecoderScratch plan_decoder_scratch(Device& device, const Config& c, int64_t n) {
+  const auto room = [&](int64_t columns) { return device.allocate({n, columns}); };
   return {room(c.width),      room(c.width),      room(c.width),      room(c.width),       room(c.head_width),
           room(c.head_width), room(c.head_width), room(c.head_width), room(c.inner_width), room(c.width)};
 }
 
-/// Every weight, as Ops::settle wants it.
 static std::vector<Tensor*> all_weights(DecoderWeights& w) {
   std::vector<Tensor*> all = {&w.token_embedding, &w.position_embedding};
   const auto both = [&](auto& part) { all.insert(all.end(), {&part.weight, &part.bias}); };
@@ -84,11 +84,11 @@ static std::vector<Tensor*> all_weights(DecoderWeights& w) {
   return all;
 }
 
-Decoder::Decoder(Ops& ops, const std::filesystem::path& directory, const LoadOptions& options)
-    : ops_(ops),
+Decoder::Decoder(const Backend& backend, const std::filesystem::path& directory, const LoadOptions& options)
+    : backend_(backend),
       checkpoint_(directory),
       max_rows_(options.max_rows ? options.max_rows : config().context),
-      rows_(ops, max_rows_) {
+      rows_(backend.device, max_rows_) {
   if (config().heads > 1 || config().rotary || config().rms_norm || config().gated)
     throw UsageError(
         fmt::format("{}: this is a model of the lessons 9 to 13, on the way to LLaMA: their code runs it, "
@@ -97,9 +97,9 @@ Decoder::Decoder(Ops& ops, const std::filesystem::path& directory, const LoadOpt
   const std::vector<Tensor*> weights = all_weights(checkpoint_.weights);
   int64_t bytes = 0;
   for (const Tensor* weight : weights) bytes += int64_t(weight->bytes());
-  check_memory(ops, config(), bytes, options);
-  for (Tensor* weight : weights) ops.settle({weight});
-  scratch_ = plan_decoder_scratch(ops, config(), max_rows_);
+  check_memory(backend.device, config(), bytes, options);
+  for (Tensor* weight : weights) backend.device.upload_weights(*weight);
+  scratch_ = plan_decoder_scratch(backend.device, config(), max_rows_);
 }
 
 static DecoderWeights decoder_weights(const SafeTensors& file, const Config& c) {

@@ -29,17 +29,17 @@ struct DecoderScratch {
 /// The decoder with its weights and its scratch memory, on the device of the ops that it was given.
 class Decoder final : public Model {
  public:
-  Decoder(Ops& ops, const std::filesystem::path& directory, const LoadOptions& options = {});
+  Decoder(const Backend& backend, const std::filesystem::path& directory, const LoadOptions& options = {});
 
   const Config& config() const override { return checkpoint_.config; }
-  Ops& ops() override { return ops_; }
+  const Backend& backend() const override { return backend_; }
   int64_t max_rows() const override { return max_rows_; }
   void forward(Tensor& logits, const Batch& batch, KvCache* cache) override;
 
  private:
   DecoderScratch rows_of_scratch(int64_t n) const;
 
-  Ops& ops_;
+  Backend backend_;
   DecoderCheckpoint checkpoint_;
   int64_t max_rows_;
   DecoderScratch scratch_;

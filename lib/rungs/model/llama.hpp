@@ -13,11 +13,10 @@ namespace rungs {
 /// One layer, by its letters. Every weight keeps the dtype of its file; linear weights are stored (out, in).
 struct LlamaLayer {
   Tensor attention_norm;  ///< (C)
-  Tensor q;               ///< (H·D, C)
-  Tensor k, v;            ///< (G·D, C)
+  QkvWeights qkv;         ///< (H·D, C), (G·D, C), (G·D, C)
   Tensor o;               ///< (C, H·D)
   Tensor ffn_norm;        ///< (C)
-  Tensor gate, up;        ///< (F, C)
+  GateUpWeights gate_up;  ///< (F, C), (F, C)
   Tensor down;            ///< (C, F)
 };
 
@@ -27,7 +26,7 @@ struct LlamaWeights {
   std::vector<LlamaLayer> layers;
   Tensor final_norm;                ///< (C)
   Tensor output;                    ///< (V, C); with tied weights a view of the token embedding
-  RopeTables rotary;                    ///< (context, D/2) each
+  RopeTables rotary;                ///< (context, D/2) each
   float epsilon = 0;                ///< of every RMSNorm
   int64_t heads = 1, kv_heads = 1;  ///< H, G
 };
@@ -50,21 +49,21 @@ struct LlamaCheckpoint {
 /// Named scratch memory, planned once for the largest call.
 struct LlamaScratch {
   Tensor x, normed, projected;  ///< (N, C)
-  Tensor q, context;            ///< (N, H, D)
+  Tensor q, attn_out;           ///< (N, H, D)
   Tensor k, v;                  ///< (N, G, D)
   Tensor hidden, up;            ///< (N, F)
   Tensor wanted;                ///< (N, C)
 };
 
-/// LLaMA with its weights and its scratch memory, on the device of the ops that it was given.
+/// LLaMA with its weights and its scratch memory, on the backend that it was given.
 class Llama final : public Model {
  public:
-  Llama(Ops& ops, const std::filesystem::path& directory, const LoadOptions& options = {});
+  Llama(const Backend& backend, const std::filesystem::path& directory, const LoadOptions& options = {});
   /// `options.context` is not looked at: the checkpoint knows its own.
-  Llama(Ops& ops, LlamaCheckpoint checkpoint, const LoadOptions& options);
+  Llama(const Backend& backend, LlamaCheckpoint checkpoint, const LoadOptions& options);
 
   const Config& config() const override { return checkpoint_.config; }
-  Ops& ops() override { return ops_; }
+  const Backend& backend() const override { return backend_; }
   int64_t max_rows() const override { return max_rows_; }
   void forward(Tensor& logits, const Batch& batch, KvCache* cache) override;
 
@@ -78,7 +77,7 @@ class Llama final : public Model {
   void run(const Call& call);
   LlamaScratch rows_of_scratch(int64_t n) const;
 
-  Ops& ops_;
+  Backend backend_;
   LlamaCheckpoint checkpoint_;
   int64_t max_rows_;
   LlamaScratch scratch_;

@@ -50,10 +50,13 @@ static LlamaWeights llama_weights(const TensorSet& file, const Config& c) {
   w.token_embedding = take("model.embed_tokens");
   for (int64_t i = 0; i < c.layers; ++i) {
     const std::string layer = fmt::format("model.layers.{}.", i);
-    w.layers.push_back({take(layer + "input_layernorm"), take(layer + "self_attn.q_proj"),
-                        take(layer + "self_attn.k_proj"), take(layer + "self_attn.v_proj"),
-                        take(layer + "self_attn.o_proj"), take(layer + "post_attention_layernorm"),
-                        take(layer + "mlp.gate_proj"), take(layer + "mlp.up_proj"), take(layer + "mlp.down_proj")});
+    w.layers.push_back({take(layer + "input_layernorm"),
+                        {take(layer + "self_attn.q_proj"), take(layer + "self_attn.k_proj"),
+                         take(layer + "self_attn.v_proj"), Tensor()},
+                        take(layer + "self_attn.o_proj"),
+                        take(layer + "post_attention_layernorm"),
+                        {take(layer + "mlp.gate_proj"), take(layer + "mlp.up_proj"), Tensor()},
+                        take(layer + "mlp.down_proj")});
   }
   w.final_norm = take("model.norm");
   w.output = c.tied ? w.token_embedding.view() : take("lm_head");

@@ -36,18 +36,18 @@ int64_t cpu_workspace(const Config& c, int64_t sequences, int64_t context, int64
       {rows, q_width, c.width},       {rows, kv_width, c.width},
       {rows, c.width, q_width},       {rows, c.inner_width, c.width},
       {rows, c.width, c.inner_width}, {sequences, c.vocabulary, c.width}};  // the logits are of one row a sequence
-  int64_t widened = 0, packed = 0;
+  int64_t upcast = 0, packed = 0;
   for (const auto& product : products) {
     const LinearWorkspace bytes = linear_workspace(product.rows, product.out, product.in, weights);
-    widened = std::max(widened, bytes.upcast);  // one after the other in the same memory
+    upcast = std::max(upcast, bytes.upcast);  // one after the other in the same memory
     packed = std::max(packed, bytes.packed);
   }
   const int64_t host_logits = sequences * c.vocabulary * int64_t(sizeof(float));
-  return widened + packed + attention_workspace(std::min(rows, context), context, c.heads, c.head_width) + host_logits;
+  return upcast + packed + attention_workspace(std::min(rows, context), context, c.heads, c.head_width) + host_logits;
 }
 
-void check_memory(Ops& ops, const Config& config, int64_t weight_bytes, const LoadOptions& options) {
-  const std::optional<int64_t> free = ops.free_memory();
+void check_memory(Device& device, const Config& config, int64_t weight_bytes, const LoadOptions& options) {
+  const std::optional<int64_t> free = device.free_memory();
   if (!free) return;
   const auto needed = [&](int64_t capacity, int64_t table) {
     const int64_t rows = std::min(options.max_rows ? options.max_rows : config.context, table);

@@ -26,6 +26,6 @@ int64_t cpu_workspace(const Config& config, int64_t sequences, int64_t context, 
 
 /// \throws Error when a model with weights of so many bytes, loaded as `options` say, needs more than the free memory
 /// of its device: how much it needs, how much is free, and which context would fit.
-void check_memory(Ops& ops, const Config& config, int64_t weight_bytes, const LoadOptions& options);
+void check_memory(Device& device, const Config& config, int64_t weight_bytes, const LoadOptions& options);
 
 }  // namespace rungs

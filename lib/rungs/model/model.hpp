@@ -7,7 +7,7 @@
 #include "rungs/model/batch.hpp"
 #include "rungs/model/cache.hpp"
 #include "rungs/model/config.hpp"
-#include "rungs/ops/ops.hpp"
+#include "rungs/ops/backend.hpp"
 
 namespace rungs {
 
@@ -16,7 +16,7 @@ class Model {
  public:
   virtual ~Model() = default;
   virtual const Config& config() const = 0;
-  virtual Ops& ops() = 0;
+  virtual const Backend& backend() const = 0;
   /// The most rows that one call may have; scratch memory was planned for it.
   virtual int64_t max_rows() const = 0;
   /// logits (M, V) on the device: one row for each of batch.wanted. With a cache the batch's rows are added to it and
@@ -37,7 +37,7 @@ struct LoadOptions {
 
 /// The model in a directory: a decoder of part I or a LLaMA, as its config.json says; or in a .bin file of llama2.c.
 /// \throws FileError; UsageError for a context that the model does not have; Error for a device with too little memory.
-std::unique_ptr<Model> load_model(Ops& ops, const std::filesystem::path& directory_or_bin,
+std::unique_ptr<Model> load_model(const Backend& backend, const std::filesystem::path& directory_or_bin,
                                   const LoadOptions& options = {});
 
 }  // namespace rungs

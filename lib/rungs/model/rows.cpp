@@ -39,23 +39,24 @@ static void check(const Batch& batch, const Config& config, const KvCache* cache
       fail(fmt::format("logits of row {} are wanted, but the call has {} rows", row, batch.rows()));
 }
 
-static void find_segments(std::vector<Run>& runs, const Batch& batch) {
-  runs.clear();
+static void find_segments(std::vector<Segment>& segments, const Batch& batch) {
+  segments.clear();
   for (int64_t n = 0; n < batch.rows(); ++n) {
     const int64_t sequence = batch.sequence[size_t(n)], position = batch.position[size_t(n)];
-    if (!runs.empty() && runs.back().sequence == sequence && runs.back().start + runs.back().count == position)
-      ++runs.back().count;
+    if (!segments.empty() && segments.back().sequence == sequence &&
+        segments.back().start + segments.back().count == position)
+      ++segments.back().count;
     else
-      runs.push_back({n, 1, sequence, position});
+      segments.push_back({n, 1, sequence, position});
   }
 }
 
-RowsOnDevice::RowsOnDevice(Ops& ops, int64_t max_rows)
-    : max_rows_(max_rows), device_(ops.allocate({4 * max_rows}, DType::i32)) {
+RowsOnDevice::RowsOnDevice(Device& device, int64_t max_rows)
+    : max_rows_(max_rows), device_(device.allocate({4 * max_rows}, DType::i32)) {
   host_.reserve(size_t(4 * max_rows));
 }
 
-const Rows& RowsOnDevice::fill(Ops& ops, const Batch& batch, const Config& config, const KvCache* cache) {
+const Rows& RowsOnDevice::fill(Device& device, const Batch& batch, const Config& config, const KvCache* cache) {
   check(batch, config, cache, max_rows_);
   host_.clear();
   const auto put = [&](Tensor& part, const std::vector<int32_t>& list) {
@@ -67,14 +68,14 @@ const Rows& RowsOnDevice::fill(Ops& ops, const Batch& batch, const Config& confi
   put(rows_.position, batch.position);
   put(rows_.wanted, batch.wanted);
   Tensor used = device_.view_rows(0, int64_t(host_.size()));
-  ops.upload(used, host_.data());
-  find_segments(rows_.runs, batch);
+  device.upload(used, host_.data());
+  find_segments(rows_.segments, batch);
   if (!cache)
-    for (const Run& run : rows_.runs)
-      if (run.start != 0)
+    for (const Segment& segment : rows_.segments)
+      if (segment.start != 0)
         throw UsageError(
             fmt::format("sequence {} starts at position {}: without a cache the whole sequence must be fed from 0",
-                        run.sequence, run.start));
+                        segment.sequence, segment.start));
   return rows_;
 }
 

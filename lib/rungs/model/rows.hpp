@@ -4,16 +4,16 @@
 #include "rungs/model/batch.hpp"
 #include "rungs/model/cache.hpp"
 #include "rungs/model/config.hpp"
-#include "rungs/ops/ops.hpp"
+#include "rungs/ops/device.hpp"
 
 namespace rungs {
 
 /// Room for the rows of one call; planned once, filled by every call.
 class RowsOnDevice {
  public:
-  RowsOnDevice(Ops& ops, int64_t max_rows);
+  RowsOnDevice(Device& device, int64_t max_rows);
   /// Views of the device's memory that hold this batch, until the next call. \throws UsageError as Model::forward says.
-  const Rows& fill(Ops& ops, const Batch& batch, const Config& config, const KvCache* cache);
+  const Rows& fill(Device& device, const Batch& batch, const Config& config, const KvCache* cache);
 
  private:
   int64_t max_rows_;

@@ -42,7 +42,7 @@ struct LayerWeights {
 struct DecoderWeights {
   Tensor token_embedding;     ///< (V, C)
   Tensor position_embedding;  ///< (context, C); empty with rotary positions
-  RopeTables rotary;              ///< (context, D/2) each; empty with learned positions
+  RopeTables rotary;          ///< (context, D/2) each; empty with learned positions
   std::vector<LayerWeights> layers;
   NormWeights final_norm;
   LinearWeights output;  ///< (V, C), (V)

@@ -26,7 +26,7 @@ void CpuOps::attention(Tensor& out, const Tensor& q, const Tensor& k, const Tens
                        LayerCache* cache) {
   const int64_t H = q.shape().rank() == 3 ? q.dim(1) : 1;
   if (cache) need_scores(chunks_of_keys(cache->k.dim(1)) * H * room_of_chunk(q.cols()));
-  Ops::attention(out, q, k, v, rows, cache);
+  attention_by_segment(*this, out, q, k, v, rows, cache);
 }
 
 void CpuOps::need_scores(int64_t floats) {

@@ -50,15 +50,15 @@ void CpuOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Te
 }
 
 // Three products as one: their rows are shared out among the threads together.
-void CpuOps::norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
-                      const RopeTables& rotary, const Rows& rows) {
-  if (x.rows() > gemv_max_rows) return Ops::norm_qkv(normed, q, k, v, x, w, rotary, rows);
-  Tensor outs[] = {joined_heads(q), joined_heads(k), joined_heads(v)};
+void CpuOps::norm_qkv(const Qkv& out, Tensor& normed, const Tensor& x, const NormRef& norm, const QkvWeights& w,
+                      const RopeTables& rope, const Rows& rows) {
+  if (x.rows() > gemv_max_rows) return Steps::norm_qkv(out, normed, x, norm, w, rope, rows);
+  Tensor outs[] = {flat_heads(out.q), flat_heads(out.k), flat_heads(out.v)};
   const Tensor* weights[] = {&w.q, &w.k, &w.v};
   for (int i = 0; i < 3; ++i)
     require(weights[i]->cols() == x.cols() && weights[i]->rows() == outs[i].cols() && outs[i].rows() == x.rows(),
             "norm_qkv(out, x, weight)", outs[i], x, *weights[i]);
-  rms_norm(normed, x, w.norm, w.epsilon);
+  rms_norm(normed, x, norm.weight, norm.epsilon);
   const size_t bytes = w.q.bytes() + w.k.bytes() + w.v.bytes();
   in_parts(w.q.rows() + w.k.rows() + w.v.rows(), 4, bytes > bytes_worth_threads, [&](int64_t first, int64_t last) {
     int64_t before = 0;  // rows of the weights that come earlier
@@ -67,19 +67,20 @@ void CpuOps::norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Ten
       if (a < b) product_of_few_rows(outs[i], normed, *weights[i], a, b);
     }
   });
-  apply_rope(q, rotary, rows.position);
-  apply_rope(k, rotary, rows.position);
+  apply_rope(out.q, rope, rows.position);
+  apply_rope(out.k, rope, rows.position);
 }
 
 // Each thread computes its columns of gate and of up, and gates them while they are near.
-void CpuOps::norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) {
-  if (x.rows() > gemv_max_rows) return Ops::norm_gated(normed, hidden, up, x, w);
-  require_gated(hidden, up, x, w.gate, w.up);
-  rms_norm(normed, x, w.norm, w.epsilon);
+void CpuOps::norm_swiglu(Tensor& out, Tensor& up, Tensor& normed, const Tensor& x, const NormRef& norm,
+                         const GateUpWeights& w) {
+  if (x.rows() > gemv_max_rows) return Steps::norm_swiglu(out, up, normed, x, norm, w);
+  require_swiglu(out, up, x, w.gate, w.up);
+  rms_norm(normed, x, norm.weight, norm.epsilon);
   in_parts(w.gate.rows(), 8, w.gate.bytes() > bytes_worth_threads, [&](int64_t first, int64_t last) {
-    product_of_few_rows(hidden, normed, w.gate, first, last);
+    product_of_few_rows(out, normed, w.gate, first, last);
     product_of_few_rows(up, normed, w.up, first, last);
-    auto gate = matrix(hidden).middleCols(first, last - first).array();
+    auto gate = matrix(out).middleCols(first, last - first).array();
     gate = gate / (1.0f + (-gate).exp()) * matrix(up).middleCols(first, last - first).array();
   });
 }

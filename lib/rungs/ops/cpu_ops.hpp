@@ -1,44 +1,51 @@
-/// The seam on the CPU: Eigen for the products, OpenMP for the threads.
+/// The backend of the CPU: Eigen for the products, OpenMP for the threads.
 #pragma once
 
 #include <vector>
 
-#include "rungs/ops/ops.hpp"
+#include "rungs/ops/backend.hpp"
 
 namespace rungs {
 
 struct SdpaSizes;
 
-/// Every operation on this machine, with several threads where there is enough work.
-class CpuOps : public Ops {
+/// Device, operations and steps on this machine, with several threads where there is enough work.
+class CpuOps : public Device, public Ops, public Steps {
  public:
+  CpuOps() : Steps(static_cast<Ops&>(*this)) {}
+  operator Backend() { return {*this, *this, *this}; }
+
   Tensor allocate(const Shape& shape, DType dtype = DType::f32) override;
   void upload(Tensor& device, const void* host) override;
   void download(void* host, const Tensor& device) override;
-  void copy(Tensor& out, const Tensor& x) override;
+  void upload_weights(Tensor&) override {}
+  Tensor pack_weights(std::initializer_list<Tensor*>) override { return {}; }
+  std::optional<int64_t> free_memory() override { return {}; }
 
+  void copy(Tensor& out, const Tensor& x) override;
   void embedding(Tensor& out, const Tensor& table, const Tensor& index) override;
   void linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) override;
   void layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) override;
   void rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) override;
-  void apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& position) override;
+  void apply_rope(Tensor& x, const RopeTables& rope, const Tensor& position) override;
   void relu(Tensor& x) override;
   void silu_mul(Tensor& gate, const Tensor& up) override;
   void add(Tensor& x, const Tensor& y) override;
   void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override;
-
   void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
                  LayerCache* cache) override;
-  void norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
-                const RopeTables& rotary, const Rows& rows) override;
-  void norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) override;
+
+  void norm_qkv(const Qkv& out, Tensor& scratch, const Tensor& x, const NormRef& norm, const QkvWeights& w,
+                const RopeTables& rope, const Rows& rows) override;
+  void norm_swiglu(Tensor& out, Tensor& scratch_up, Tensor& scratch, const Tensor& x, const NormRef& norm,
+                   const GateUpWeights& w) override;
 
  private:
   void need_scores(int64_t floats);
   void sdpa_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const SdpaSizes& sizes);
   void sdpa_many(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const SdpaSizes& sizes);
 
-  Tensor scores_;   // see sdpa_one; else for each thread (queries at a time, S)
+  Tensor scores_;  // see sdpa_one; else for each thread (queries at a time, S)
   Tensor upcast_;  // some rows of a weight of 16 bits, as f32; see linear
 };
 

@@ -19,7 +19,7 @@ void require(bool fits, const char* operation, const T&... tensors) {
 }
 
 /// (N, H, D) seen as (N, H·D), the shape that a projection writes.
-inline Tensor joined_heads(Tensor& heads) { return heads.reshaped({heads.dim(0), heads.count() / heads.dim(0)}); }
+inline Tensor flat_heads(Tensor& heads) { return heads.reshaped({heads.dim(0), heads.count() / heads.dim(0)}); }
 
 /// \name What fits together in each operation. \throws ShapeError
 ///@{
@@ -52,12 +52,12 @@ inline void require_rope(const Tensor& x, const Tensor& cos, const Tensor& sin, 
   require(cos.cols() * 2 == x.cols() && cos.shape() == sin.shape() && position.count() == x.dim(0),
           "apply_rope(x, cos, sin, position)", x, cos, sin, position);
 }
-/// Of Ops::norm_gated.
-inline void require_gated(const Tensor& hidden, const Tensor& up, const Tensor& x, const Tensor& gate_weight,
-                          const Tensor& up_weight) {
+/// Of Steps::norm_swiglu.
+inline void require_swiglu(const Tensor& hidden, const Tensor& up, const Tensor& x, const Tensor& gate_weight,
+                           const Tensor& up_weight) {
   require(gate_weight.shape() == up_weight.shape() && gate_weight.cols() == x.cols() && hidden.shape() == up.shape() &&
               hidden.cols() == gate_weight.rows() && hidden.rows() == x.rows(),
-          "norm_gated(hidden, x, gate, up)", hidden, x, gate_weight, up_weight);
+          "norm_swiglu(hidden, x, gate, up)", hidden, x, gate_weight, up_weight);
 }
 
 /// The sizes of one call of sdpa.

@@ -58,8 +58,8 @@ class MyTokenizer final : public Tokenizer {
 /// LLaMA as lesson 15 runs it.
 class MyLlama final : public Model {
  public:
-  MyLlama(Ops& ops, const std::filesystem::path& path, const LoadOptions& options)
-      : ops_(ops),
+  MyLlama(const Backend& backend, const std::filesystem::path& path, const LoadOptions& options)
+      : backend_(backend),
         checkpoint_(path, options.context),
         max_rows_(options.max_rows ? options.max_rows : config().context) {
     LlamaWeights& w = checkpoint_.weights;
@@ -68,19 +68,20 @@ class MyLlama final : public Model {
   }
   const Config& config() const override { return checkpoint_.config; }
   const LlamaWeights& weights() const { return checkpoint_.weights; }
-  Ops& ops() override { return ops_; }
+  const Backend& backend() const override { return backend_; }
   int64_t max_rows() const override { return max_rows_; }
   void forward(Tensor& logits, const Batch& batch, KvCache* cache) override {
-    if (cache) return lesson_15::llama_forward(ops_, logits, batch, checkpoint_.weights, *cache);
+    if (cache) return lesson_15::llama_forward(backend_.ops, logits, batch, checkpoint_.weights, *cache);
     const auto beyond = [](const std::vector<int32_t>& list) {
       return *std::max_element(list.begin(), list.end()) + 1;
     };
-    KvCache own(ops_, config(), beyond(batch.sequence), beyond(batch.position));  // forgotten after this call
-    lesson_15::llama_forward(ops_, logits, batch, checkpoint_.weights, own);
+    KvCache own(backend_.device, config(), beyond(batch.sequence),
+                beyond(batch.position));  // forgotten after this call
+    lesson_15::llama_forward(backend_.ops, logits, batch, checkpoint_.weights, own);
   }
 
  private:
-  Ops& ops_;
+  Backend backend_;
   LlamaCheckpoint checkpoint_;
   int64_t max_rows_;
 };
@@ -93,9 +94,9 @@ int32_t pick(std::span<const float> logits, const SampleOptions& options, double
 }
 
 /// What Step says of each token, from what generate of lesson 15 shows.
-class Steps {
+class Shown {
  public:
-  Steps(const Sequences& prompts, const std::function<void(const Step&)>& on_step)
+  Shown(const Sequences& prompts, const std::function<void(const Step&)>& on_step)
       : tokens_(prompts), fed_(prompts.size(), 0), step_(prompts.size(), 0), on_step_(on_step) {}
   void operator()(int64_t b, int32_t token) {
     std::vector<int32_t>& tokens = tokens_[size_t(b)];
@@ -114,7 +115,7 @@ class Steps {
 
 class MyEngine final : public Engine {
  public:
-  explicit MyEngine(MineOps& ops) : Engine(ops) {}
+  explicit MyEngine(const Backend& backend) : Engine(backend) {}
 
   std::vector<Part> parts(const Config& config) const override {
     std::vector<Part> list;
@@ -152,7 +153,7 @@ class MyEngine final : public Engine {
 
   std::unique_ptr<Model> model(const std::filesystem::path& path, const LoadOptions& options) override {
     if (!passed(15) || load_config(path).model_type != "llama") return Engine::model(path, options);
-    return std::make_unique<MyLlama>(ops_, path, options);
+    return std::make_unique<MyLlama>(backend_, path, options);
   }
 
   Sequences generate(Model& model, const Sequences& prompts, const GenerateOptions& options,
@@ -173,8 +174,8 @@ class MyEngine final : public Engine {
       random.emplace_back(options.seed + random.size());
     }
     return lesson_15::generate(
-        ops_, mine->weights(), bos, texts, options, [&](int64_t b) { return draw(random[size_t(b)]); },
-        Steps(prompts, on_step));
+        backend_.ops, mine->weights(), bos, texts, options, [&](int64_t b) { return draw(random[size_t(b)]); },
+        Shown(prompts, on_step));
   }
 
  private:
@@ -189,8 +190,8 @@ static MineOps& mine() {
   return ops;
 }
 
-Ops& ops_of(const Device&) { return mine(); }
+Backend backend_of(const DeviceChoice&) { return mine(); }
 
-std::unique_ptr<Engine> make_engine(const Device&) { return std::make_unique<MyEngine>(mine()); }
+std::unique_ptr<Engine> make_engine(const DeviceChoice&) { return std::make_unique<MyEngine>(mine()); }
 
 }  // namespace rungs

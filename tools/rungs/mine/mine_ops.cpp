@@ -37,33 +37,33 @@ const Tensor& MineOps::wide(const Tensor& weight) {
 
 // What lesson 1 calls a bias is zero in LLaMA.
 void MineOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  if (!passed(1)) return CpuOps::linear(out, x, weight, bias);
+  if (!passed(1)) return cpu_.linear(out, x, weight, bias);
   Tensor rows = out.reshaped({out.rows(), out.cols()});
   lesson_01::linear(rows, x.reshaped({x.rows(), x.cols()}), wide(weight), bias ? bias.view() : zeros({weight.dim(0)}));
 }
 
 // Rows of a table are an embedding without positions.
 void MineOps::embedding(Tensor& out, const Tensor& table, const Tensor& index) {
-  if (!passed(2)) return CpuOps::embedding(out, table, index);
+  if (!passed(2)) return cpu_.embedding(out, table, index);
   lesson_02::embed(out, index, wide(table), zeros({index.count(), table.cols()}));
 }
 
 void MineOps::layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) {
-  if (!passed(3)) return CpuOps::layer_norm(out, x, weight, bias, epsilon);
+  if (!passed(3)) return cpu_.layer_norm(out, x, weight, bias, epsilon);
   lesson_03::layer_norm(out, x, weight, bias, epsilon);
 }
 
-void MineOps::relu(Tensor& x) { passed(4) ? lesson_04::relu(x) : CpuOps::relu(x); }
+void MineOps::relu(Tensor& x) { passed(4) ? lesson_04::relu(x) : cpu_.relu(x); }
 
 void MineOps::sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
   const bool one_head = q.shape().rank() == 2;
-  if (!passed(one_head ? 8 : 10)) return CpuOps::sdpa(out, q, k, v);
+  if (!passed(one_head ? 8 : 10)) return cpu_.sdpa(out, q, k, v);
   one_head ? lesson_08::sdpa(out, q, k, v) : lesson_10::sdpa(out, q, k, v);
 }
 
 // Lesson 11 turns the rows of one sequence, which stand one after the other: here row by row.
 void MineOps::apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& position) {
-  if (!passed(11)) return CpuOps::apply_rope(x, rotary, position);
+  if (!passed(11)) return cpu_.apply_rope(x, rotary, position);
   for (int64_t n = 0; n < x.dim(0); ++n) {
     Tensor row = x.view_rows(n, 1);  // (1, H, D)
     lesson_11::apply_rope(row, rotary.cos, rotary.sin, position.at<int32_t>(n));
@@ -71,25 +71,13 @@ void MineOps::apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& posi
 }
 
 void MineOps::rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) {
-  if (!passed(12)) return CpuOps::rms_norm(out, x, weight, epsilon);
+  if (!passed(12)) return cpu_.rms_norm(out, x, weight, epsilon);
   lesson_12::rms_norm(out, x, wide(weight), epsilon);
 }
 
 void MineOps::silu_mul(Tensor& gate, const Tensor& up) {
-  if (!passed(13)) return CpuOps::silu_mul(gate, up);
+  if (!passed(13)) return cpu_.silu_mul(gate, up);
   lesson_13::swiglu(gate, up);
-}
-
-void MineOps::attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
-                        LayerCache* cache) {
-  Ops::attention(out, q, k, v, rows, cache);
-}
-void MineOps::norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
-                       const RopeTables& rotary, const Rows& rows) {
-  Ops::norm_qkv(normed, q, k, v, x, w, rotary, rows);
-}
-void MineOps::norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) {
-  Ops::norm_gated(normed, hidden, up, x, w);
 }
 
 }  // namespace rungs

@@ -1,4 +1,4 @@
-/// The seam made of the learner's own operations, one line for each lesson that passed.
+/// Operations made of the learner's own operations, one line for each lesson that passed.
 #pragma once
 
 #include <map>
@@ -24,27 +24,31 @@ const MyLesson& my_lesson(int number);
 /// The learner's file of this lesson passed, and is part of this program.
 bool passed(int lesson);
 
-/// Each operation is the learner's where its lesson passed, and the library's otherwise. Coarse operations are the
-/// plain ones of Ops, which call the fine ones: a fused one of the CPU would pass the learner by.
-class MineOps final : public CpuOps {
+/// Each operation is the learner's where its lesson passed, and the library's otherwise. The steps are the plain ones,
+/// which call these operations: a fused one of the CPU would pass the learner by.
+class MineOps final : public Ops {
  public:
-  void linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) override;
-  void embedding(Tensor& out, const Tensor& table, const Tensor& index) override;
-  void layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) override;
-  void relu(Tensor& x) override;
-  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override;
-  void apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& position) override;
-  void rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) override;
-  void silu_mul(Tensor& gate, const Tensor& up) override;
+  operator Backend() { return {cpu_, *this, plain_}; }
 
+  void copy(Tensor& out, const Tensor& x) override { cpu_.copy(out, x); }
+  void embedding(Tensor& out, const Tensor& table, const Tensor& index) override;
+  void linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) override;
+  void layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) override;
+  void rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) override;
+  void apply_rope(Tensor& x, const RopeTables& rope, const Tensor& position) override;
+  void relu(Tensor& x) override;
+  void silu_mul(Tensor& gate, const Tensor& up) override;
+  void add(Tensor& x, const Tensor& y) override { cpu_.add(x, y); }
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override;
   void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
-                 LayerCache* cache) override;
-  void norm_qkv(Tensor& normed, Tensor& q, Tensor& k, Tensor& v, const Tensor& x, const QkvWeights& w,
-                const RopeTables& rotary, const Rows& rows) override;
-  void norm_gated(Tensor& normed, Tensor& hidden, Tensor& up, const Tensor& x, const GatedWeights& w) override;
+                 LayerCache* cache) override {
+    attention_by_segment(*this, out, q, k, v, rows, cache);
+  }
 
  private:
   const Tensor& wide(const Tensor& weight);
+  CpuOps cpu_;
+  Steps plain_{*this};
   std::map<const void*, Tensor> wide_;  // weights of 16 bits, as the lessons read them
 };
 
