@@ -1,4 +1,4 @@
-"""Meta's own LLaMA files into a directory that Rungs (and transformers) reads.
+"""Directories that Rungs (and transformers) reads, made from Meta's own LLaMA files.
 
     python3 convert_meta.py FROM TO         FROM holds params.json, consolidated.00.pth, ..., and tokenizer.model; TO is a new directory
     python3 convert_meta.py --self-test     makes tiny checkpoints of one and two shards and compares logits (needs transformers 4.46)

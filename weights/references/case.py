@@ -147,36 +147,38 @@ class Lesson:
 
     def add(self, what, run, says, inputs, function, model=None, taps=True):
         record, errors = reference(function, inputs, self.model(model))
-        directory = self._directory(what, inputs)
+        directory = self.directory(what, inputs)
         entries = []
         for name, (folder, dims, array) in record.tensors.items():
             if folder == "taps" and not taps:
                 continue
-            self._save(directory / folder / name, array.astype(file_type(array)))
+            self.save(directory / folder / name, array.astype(file_type(array)))
             entries.append({"name": name, "dims": list(dims), "error32": float(f"{errors[name]:.6g}")})
         for name, array in record.budgets.items():
-            self._save(directory / "budget" / name, array.astype("<f8"))
-        self._describe(directory, run, says, model, {"margin": record.margin} if record.margin is not None else {}, entries)
+            self.save(directory / "budget" / name, array.astype("<f8"))
+        self.describe(directory, run, says, model, {"margin": record.margin} if record.margin is not None else {}, entries)
 
     def add_error(self, what, run, says, inputs, error, model=None):
         """A case whose right answer is to throw."""
-        self._describe(self._directory(what, inputs), run, says, model, {"error": error}, [])
+        self.describe(self.directory(what, inputs), run, says, model, {"error": error}, [])
 
-    def _directory(self, what, inputs):
+    def directory(self, what, inputs):
+        """The folder of the next case, with its inputs in it."""
         self.count += 1
         directory = self.root / self.name / f"{self.count:02d}_{what}"
         for name, array in inputs.items():
             assert array.dtype in (np.float32, np.int32, np.float64) and (array.dtype != np.float64 or array.ndim < 2 or name == "draws")
-            self._save(directory / "in" / name, array)
+            self.save(directory / "in" / name, array)
         return directory
 
     @staticmethod
-    def _save(path, array):
+    def save(path, array):
         path.parent.mkdir(parents=True, exist_ok=True)
         np.save(f"{path}.npy", np.ascontiguousarray(array) if array.ndim else array)
 
     @staticmethod
-    def _describe(directory, run, says, model, more, entries):
+    def describe(directory, run, says, model, more, entries):
+        """Write case.json."""
         head = {"run": run, "says": says, **({"model": model} if model else {}), **more}
         lines = [f"  {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
         tensors = ",\n".join(f"    {json.dumps(entry)}" for entry in entries)

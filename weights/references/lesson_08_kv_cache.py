@@ -7,7 +7,8 @@ from references.case import WEIGHTS, write_lesson
 from references.decoder_cases import attention_module, cached_inputs, run_attend, run_cached_forward, run_prompt
 from references.sampling import generate_cases
 from references.tiny_models import TINY_A, TINY_B, save_tiny
-from references.values import DECODER, attend_inputs, attention_inputs, filled_cache, integers, normal, random_tokens, scalar, signed, story_tokens
+from references.values import (DECODER, attend_inputs, attention_inputs, filled_cache, integers, normal, random_tokens, scalar, signed,
+                               story_tokens)
 from train.torch_decoder import Cache
 
 

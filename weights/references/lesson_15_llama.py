@@ -276,4 +276,5 @@ def story_cases(c):
 
 
 def make(root, seed):
-    make_llama_lesson(root, "15_llama", seed, weights_cases, forward_cases, cached_cases, error_cases, prompt_cases, generate_cases, story_cases)
+    make_llama_lesson(root, "15_llama", seed, weights_cases, forward_cases, cached_cases, error_cases, prompt_cases, generate_cases,
+                      story_cases)

@@ -4,15 +4,14 @@ needs: torch 1.13 or newer, transformers 4.46. The counts are those of llama_cou
 one request after another, until the next one would not fit.
 """
 import math
-import shutil
 
 import numpy as np
 
-from references.case import UNIT, Lesson, model_path
-from references.llama_counts import (cached, count, course_parameters, heads_dealt, llama, parameters, path_of, per_gpu, save_shapes, SHAPES,
+from references.case import UNIT, model_path, write_lesson
+from references.llama_counts import (SHAPES, cached, count, course_parameters, heads_dealt, llama, parameters, path_of, per_gpu, save_shapes,
                                      size_of_cache)
 
-LESSON, GB = "22_memory", 2**30
+GB = 2**30
 
 # The tables of the lesson: two bytes a weight and two a cached element, on 80 GB. Context or GPUs (of 1024 tokens) -> the largest
 # batch as the course counts, and as it is.
@@ -24,28 +23,24 @@ TABLE_GPUS = {2: (1196, 1160), 4: (2476, 2440), 8: (5036, 5000)}
 # Cases
 
 class Cases:
-    """Writes cases whose inputs and answers are counts."""
+    """Adds cases whose inputs and answers are counts."""
 
-    def __init__(self, root, seed):
-        self.root, self.seed, self.count = root, seed, 0
-
-    def rng(self, what):
-        return Lesson(self.root, LESSON, self.seed).rng(what)
+    def __init__(self, lesson):
+        self.lesson, self.rng = lesson, lesson.rng
 
     def directory(self, model):
-        return model_path(self.root, path_of(model))
+        return model_path(self.lesson.root, path_of(model))
 
     def add(self, run, what, says, inputs, out, taps=None, model=None, error=None):
-        self.count += 1
-        directory = self.root / LESSON / f"{self.count:02d}_{run}_{what}"
+        directory = self.lesson.directory(f"{run}_{what}", {})
         for name, value in inputs.items():
-            Lesson._save(directory / "in" / name, np.array(value, "<i8"))
+            self.lesson.save(directory / "in" / name, np.array(value, "<i8"))
         entries = []
         for folder, values in (("taps", taps or {}), ("out", out)):
             for name, value in values.items():
-                Lesson._save(directory / folder / name, np.array(value, "<f8" if isinstance(value, float) else "<i8"))
+                self.lesson.save(directory / folder / name, np.array(value, "<f8" if isinstance(value, float) else "<i8"))
                 entries.append({"name": name, "dims": [], "error32": 4 * UNIT * value if isinstance(value, float) else 0.0})
-        Lesson._describe(directory, run, says, path_of(model) if model else None, {"error": error} if error else {}, entries)
+        self.lesson.describe(directory, run, says, path_of(model) if model else None, {"error": error} if error else {}, entries)
 
     def parameters(self, model, says):
         counts = parameters(self.directory(model))
@@ -173,10 +168,12 @@ def gpu_cases(c):
         c.add("per_gpu", f"uneven_{what}", "some GPU would have to hold a part of a head", inputs, {}, model=model, error=error)
 
 
+def cases(lesson):
+    c = Cases(lesson)
+    for part in (counting_cases, cache_cases, batch_cases, gpu_cases):
+        part(c)
+
+
 def make(root, seed):
     save_shapes(root, seed)
-    shutil.rmtree(root / LESSON, ignore_errors=True)
-    c = Cases(root, seed)
-    for group in (counting_cases, cache_cases, batch_cases, gpu_cases):
-        group(c)
-    print(f"{LESSON}: {c.count} cases", flush=True)
+    write_lesson(root, "22_memory", seed, cases)

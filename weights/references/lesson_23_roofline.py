@@ -39,12 +39,12 @@ class Counts:
 
     def write(self, run, what, says, inputs, taps, outputs, budgets=None, dims=(), model=None):
         inputs = {name: np.array(value, None if isinstance(value, float) else np.int32) for name, value in inputs.items()}
-        directory = self.lesson._directory(f"{run}_{what}", inputs)
+        directory = self.lesson.directory(f"{run}_{what}", inputs)
         for folder, tensors in (("taps", taps), ("out", outputs), ("budget", budgets or {})):
             for name, value in tensors.items():
-                self.lesson._save(directory / folder / name, np.array(value, "<i8" if isinstance(value, int) else "<f8"))
+                self.lesson.save(directory / folder / name, np.array(value, "<i8" if isinstance(value, int) else "<f8"))
         entries = [{"name": name, "dims": list(dims), "error32": 0.0} for name in [*taps, *outputs]]
-        self.lesson._describe(directory, run, says, model, {}, entries)
+        self.lesson.describe(directory, run, says, model, {}, entries)
 
     def quotient(self, run, what, says, inputs, name, values, unit, dims=()):
         """A result that is rounded where counts are not: it may be off by four units in the last place of `unit`, float64 or float32."""

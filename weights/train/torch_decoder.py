@@ -1,6 +1,6 @@
 """The decoder of part I, built from PyTorch's own modules.
 
-train_decoder.py trains it; make_references.py runs it in float64 for the saved answers and in float32 for their budgets.
+train_decoder.py trains it; references/ runs it in float64 for the saved answers and in float32 for their budgets.
 A module has the name that its tensors have in model.safetensors. Letters: B sequences, T tokens in this call, S tokens
 attended to, C model width, D head width, F feed-forward width, V vocabulary.
 """
