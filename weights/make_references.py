@@ -65,7 +65,7 @@ def compare(old, new):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lesson", type=wanted, nargs="+", default=LESSONS, metavar="NN")
+    parser.add_argument("--lesson", type=wanted, nargs="+", default=LESSONS, metavar="NN", help="one lesson or several; all without it")
     parser.add_argument("--seed", type=int, default=SEED, help="another one than %(default)s gives hidden cases")
     parser.add_argument("--out", type=Path, default=WEIGHTS / "references", help="the folder to write, or to compare with")
     parser.add_argument("--check", action="store_true", help="compare with the folder instead of writing it")

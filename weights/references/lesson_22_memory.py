@@ -20,8 +20,6 @@ TABLE = {1024: (556, 520), 2048: (278, 260), 4096: (139, 130)}
 TABLE_GPUS = {2: (1196, 1160), 4: (2476, 2440), 8: (5036, 5000)}
 
 
-# Cases
-
 class Cases:
     """Adds cases whose inputs and answers are counts."""
 

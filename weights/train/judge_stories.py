@@ -11,8 +11,8 @@ from pathlib import Path
 import torch
 from transformers import AutoTokenizer, LlamaForCausalLM
 
-from train.more_stories import BOYS, GIRLS, MORE, make_story
 from references.llama import arithmetic
+from train.more_stories import BOYS, GIRLS, MORE, make_story
 from train.stories_model import load_stories, load_tokenizer
 from train.story_tasks import TASKS, lines_of, make_lines, prompt_text
 from train.train_stories import held_out_loss
