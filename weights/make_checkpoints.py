@@ -14,6 +14,7 @@ import json
 import shutil
 import struct
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +22,8 @@ import torch
 from safetensors.torch import save_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from reference_case import UNIT, shuffled_sums
-from reference_llama import arithmetic
+from references.case import reference
+from references.llama import arithmetic
 
 HERE = Path(__file__).parent / "references" / "checkpoints"
 SEED = 3
@@ -58,28 +59,18 @@ def model_of(config, weights, dtype):
     return model
 
 
-@torch.no_grad()
-def logits_of(config, weights, tokens, dtype):
-    model = model_of(config, weights, dtype)
-    with arithmetic(dtype):
-        return model(torch.from_numpy(tokens.astype(np.int64))[None], use_cache=False).logits[0].numpy()
+def run_logits(record, a, model):
+    with arithmetic(record.dtype):
+        record.out("logits", model(a["tokens"][None], use_cache=False).logits[0], "token", "vocabulary")
 
 
 def save_reference(directory, config, weights, rng):
     """tokens.npy, logits.npy in float64, and error32: what eight float32 runs were off at most, as for every case."""
     tokens = rng.integers(0, config.vocab_size, config.max_position_embeddings).astype("<i4")
-    want = logits_of(config, weights, tokens, torch.float64)
-    error, generator = 4 * UNIT * np.abs(want).max(), torch.Generator().manual_seed(1)
-    for run in range(8):
-        if run == 0:
-            got = logits_of(config, weights, tokens, torch.float32)
-        else:
-            with shuffled_sums(generator):
-                got = logits_of(config, weights, tokens, torch.float32)
-        error = max(error, np.abs(got - want).max())
+    record, errors = reference(run_logits, {"tokens": tokens}, partial(model_of, config, weights))
     np.save(directory / "tokens.npy", tokens)
-    np.save(directory / "logits.npy", want.astype("<f8"))
-    (directory / "reference.json").write_text(json.dumps({"error32": float(f"{error:.6g}")}) + "\n")
+    np.save(directory / "logits.npy", record.tensors["logits"][2].astype("<f8"))
+    (directory / "reference.json").write_text(json.dumps({"error32": float(f"{errors['logits']:.6g}")}) + "\n")
 
 
 # llama2.c

@@ -1,8 +1,9 @@
-"""Makes the small tokenizers of weights/tokenizers and the ids that the reference libraries give, which tests compare with.
+"""Small tokenizers in tokenizers/, and in references/tokenizers/ the ids that the libraries give, which tests compare with.
 
-needs: sentencepiece 0.2, tiktoken 0.14, tokenizers 0.20. With --llama DIR, a folder that holds llama2.tokenizer.model and
-llama3.tokenizer.model, also the ids of these two; they are not part of the project.
-    python3 make_tokenizers.py [--llama DIR]
+    python3 make_tokenizers.py                 writes both
+    python3 make_tokenizers.py --llama DIR     writes also the ids of Llama 2 and 3
+
+needs: sentencepiece 0.2, tiktoken 0.14, tokenizers 0.20.
 """
 import argparse
 import base64
@@ -16,13 +17,12 @@ import sentencepiece
 import tiktoken
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from story_grammar import make_story
+from train.byte_level import PATTERN, byte_of_character, llama3_cut
+from train.story_grammar import make_story
 
 HERE = Path(__file__).parent
 OUT = HERE / "tokenizers"
 REFERENCES = HERE / "references" / "tokenizers"
-LLAMA3_PATTERN = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
-                  r"|\s*[\r\n]+|\s+(?!\S)|\s+")
 LLAMA3_SPECIALS = ["<|begin_of_text|>", "<|end_of_text|>", "<|reserved_special_token_0|>", "<|reserved_special_token_1|>",
                    "<|finetune_right_pad_id|>", "<|step_id|>", "<|start_header_id|>", "<|end_header_id|>", "<|eom_id|>",
                    "<|eot_id|>", "<|python_tag|>"]
@@ -118,18 +118,9 @@ def byte_level(size, pre_tokenizer, normalizer=None, **model):
     return t
 
 
-def llama3_cut():
-    return pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(LLAMA3_PATTERN), "isolated"),
-                                    pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
-
-
 def write_ranks(path, trained):
     """The ranks of a byte-level BPE: bytes first, then its merges in order."""
-    table = {}
-    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    other = iter(range(256, 512))
-    for byte in range(256):
-        table[chr(byte) if byte in printable else chr(next(other))] = byte
+    table = byte_of_character()
     tokens = [bytes([byte]) for byte in range(256)]
     for merge in json.loads(trained.to_str())["model"]["merges"]:
         left, right = merge if isinstance(merge, list) else merge.split(" ")
@@ -146,7 +137,7 @@ def ranks_of(path):
 
 def open_tiktoken(path):
     ranks = ranks_of(path)
-    return tiktoken.Encoding(path.stem, pat_str=LLAMA3_PATTERN, mergeable_ranks=ranks,
+    return tiktoken.Encoding(path.stem, pat_str=PATTERN, mergeable_ranks=ranks,
                              special_tokens={name: len(ranks) + i for i, name in enumerate(LLAMA3_SPECIALS)})
 
 
@@ -233,8 +224,9 @@ def save(t, name):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--llama", type=Path)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--llama", type=Path, metavar="DIR",
+                        help="a folder that holds llama2.tokenizer.model and llama3.tokenizer.model, which are not part of the project")
     llama = parser.parse_args().llama
 
     sp = make_sentencepiece(OUT / "sentencepiece", vocab_size=700, byte_fallback=True, remove_extra_whitespaces=False,

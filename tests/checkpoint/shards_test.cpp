@@ -127,7 +127,7 @@ TEST_CASE("a directory without safetensors says what to do with what is there") 
   refused("; pytorch_model.bin is PyTorch's own format: save the model as safetensors");
   std::filesystem::remove(folder / "pytorch_model.bin");
   write_file(folder / "consolidated.00.pth", "");
-  refused("; consolidated.00.pth is Meta's own format: weights/convert_meta.py turns it into this one");
+  refused("; consolidated.00.pth is Meta's own format: weights/convert/convert_meta.py turns it into this one");
 }
 
 TEST_CASE("no truncation and no changed byte of an index does more than throw") {

@@ -77,7 +77,7 @@ static std::string advice(const fs::path& directory) {
   for (const auto& entry : fs::directory_iterator(directory, error)) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with("consolidated") && name.ends_with(".pth"))
-      return "; " + name + " is Meta's own format: weights/convert_meta.py turns it into this one";
+      return "; " + name + " is Meta's own format: weights/convert/convert_meta.py turns it into this one";
     if (name.ends_with(".bin") || name.ends_with(".pth") || name.ends_with(".pt"))
       return "; " + name + " is PyTorch's own format: save the model as safetensors";
     if (is_shard_name(name)) return "; shards such as " + name + " need their index";

@@ -1,0 +1,63 @@
+"""The cases of lesson 19: attention of any shape, on the edges of warps, tiles and splits."""
+import numpy as np
+import torch
+
+from references.case import write_lesson
+from references.values import normal
+
+RUNGS = ("attention_naive", "attention_online", "attention_tiled")
+
+
+def attend(record, a, taps):
+    q, k, v = (a[name].transpose(0, 1) for name in "qkv")  # (H, T, D), (G, S, D)
+    (H, T, D), (G, S, _) = q.shape, k.shape
+    k, v = (x.repeat_interleave(H // G, 0) for x in (k, v))  # (H, S, D)
+    scores = torch.matmul(q, k.transpose(1, 2)) / D ** 0.5
+    hidden = torch.ones(T, S, dtype=torch.bool).triu(S - T + 1)
+    weights = torch.softmax(scores.masked_fill(hidden, -torch.inf), -1)
+    if taps:
+        record.tap("weights", weights, "head", "query", "key")
+    record.out("out", torch.matmul(weights, v).transpose(0, 1), "query", "head", "dim")
+
+
+def run_attention(record, a, model):
+    attend(record, a, taps=False)
+
+
+def run_naive(record, a, model):
+    attend(record, a, taps=True)
+
+
+def cases(lesson):
+    def inputs(what, shape, scale=1.0):
+        rng, (T, S, H, G, D) = lesson.rng(f"attention_{what}"), shape
+        return {"q": normal(rng, T, H, D) * np.float32(scale), "k": normal(rng, S, G, D), "v": normal(rng, S, G, D)}
+
+    for run in RUNGS:
+        function = run_naive if run == "attention_naive" else run_attention
+        for what, shape, scale, says in (
+                ("one", (1, 1, 1, 1, 1), 1, "one query, one key, one number"),
+                ("two", (2, 2, 1, 1, 3), 1, "small enough to be read in full"),
+                ("past", (3, 5, 2, 2, 4), 1, "two tokens stand before the first query"),
+                ("groups", (4, 7, 6, 3, 6), 1, "two query heads read each key/value head, of three"),
+                ("one_query", (1, 45, 4, 2, 33), 1, "one query after a long past; the head is wider than a warp"),
+                ("tile", (8, 32, 2, 1, 16), 1, "exactly a tile of keys, and the queries of one block"),
+                ("tile_and_one", (9, 33, 2, 1, 16), 1, "one key and one query more than a tile has"),
+                ("tiles", (20, 70, 4, 2, 32), 1, "three tiles, the last not full; queries end in different ones"),
+                ("wide", (3, 40, 2, 2, 256), 1, "the widest head"),
+                ("large", (5, 40, 2, 1, 8), 40, "scores above 90, and the maximum comes late")):
+            lesson.add(f"{run}_{what}", run, says, inputs(what, shape, scale), function)
+    for what, (S, H, G, D), splits, scale, says in (
+            ("one", (1, 1, 1, 1), 1, 1, "one key and one split"),
+            ("two", (4, 1, 1, 3), 2, 1, "small enough to be read in full"),
+            ("ragged", (10, 2, 1, 6), 4, 1, "three splits of three keys, and one of one"),
+            ("empty", (5, 2, 2, 4), 4, 1, "two keys each: the last split has none"),
+            ("groups", (50, 6, 3, 33), 8, 1, "two query heads read each key/value head"),
+            ("long", (200, 4, 2, 64), 16, 1, "many keys"),
+            ("large", (40, 2, 1, 8), 4, 40, "scores above 90: the splits' maxima are far apart")):
+        values = inputs(f"split_{what}", (1, S, H, G, D), scale) | {"splits": np.int32(splits)}
+        lesson.add(f"attention_split_{what}", "attention_split", says, values, run_attention)
+
+
+def make(root, seed):
+    write_lesson(root, "19_cuda_attention", seed, cases)
