@@ -5,13 +5,13 @@ from torch import nn
 from references.case import WEIGHTS
 from references.tiny_models import TINY_A, TINY_B
 from references.values import DECODER, attention_inputs, filled_cache, integers, random_tokens, scalar, story_tokens
-from train.torch_decoder import PARTS, Attention, Cache, attend
+from train.torch_decoder import PARTS, Attention, Cache, sdpa
 
 # One call of a part or of a model without a past
 
-def run_attend(mask):
+def run_sdpa(mask):
     def run(record, a, model):
-        record.out("out", attend(a["q"], a["k"], a["v"], mask, record.tap), "query", "dim")
+        record.out("out", sdpa(a["q"], a["k"], a["v"], mask, record.tap), "query", "dim")
     return run
 
 

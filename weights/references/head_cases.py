@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from references.values import attend_inputs, attention_inputs, filled_cache, normal, scalar
 from train import hybrid
-from train.hybrid import attend
+from train.hybrid import sdpa
 from train.torch_decoder import no_tap
 
 # The parts, in PyTorch's own operations
@@ -26,7 +26,7 @@ def rope_table(theta, context, head_dim, dtype):
     return angle.cos(), angle.sin()
 
 
-def rotate(x, cos, sin, start_pos):
+def apply_rope(x, cos, sin, start_pos):
     """x: (T, H, D), its first row at start_pos. Pair i of a head is dims i and i + D/2."""
     cos, sin = (table[start_pos:start_pos + len(x), None] for table in (cos, sin))  # (T, 1, D/2)
     first, second = x.chunk(2, dim=-1)
@@ -44,15 +44,15 @@ def rms_norm(x, weight, epsilon, tap=no_tap):
 HEADS = "head", "dim"
 
 
-def run_attend(record, a, model):
-    record.out("out", attend(a["q"], a["k"], a["v"], record.tap), "query", *HEADS)
+def run_sdpa(record, a, model):
+    record.out("out", sdpa(a["q"], a["k"], a["v"], record.tap), "query", *HEADS)
 
 
 def projected(a, name, x, start_pos):
     """x through q, k or v, in heads and, where there are positions to rotate to, rotated."""
     heads = a["heads"] if name == "q" else a.get("kv_heads", a["heads"])
     y = split_heads(functional.linear(x, a[f"{name}.weight"], a[f"{name}.bias"]), heads)
-    return rotate(y, a["cos"], a["sin"], start_pos) if "cos" in a and name != "v" else y
+    return apply_rope(y, a["cos"], a["sin"], start_pos) if "cos" in a and name != "v" else y
 
 
 def run_attention(record, a, model):
@@ -62,7 +62,7 @@ def run_attention(record, a, model):
     for name, tensor in zip("qkv", (q, k, v)):
         record.tap(name, tensor, "token", *HEADS)
     a["cache.k"][start:end], a["cache.v"][start:end] = k, v
-    context = attend(q, a["cache.k"][:end], a["cache.v"][:end], record.tap)
+    context = sdpa(q, a["cache.k"][:end], a["cache.v"][:end], record.tap)
     record.tap("context", context, "token", *HEADS)
     record.out("out", functional.linear(context.flatten(1), a["o.weight"], a["o.bias"]), "token", "channel")
     for name in ("cache.k", "cache.v"):
@@ -117,7 +117,7 @@ def attend_cases(lesson, rows):
         past, (H, G) = S - T, size.heads(H, G)
         (T,), D = size(T), size.width(D)
         inputs = heads_inputs(lesson.rng(f"attend_{what}"), T, past + T, H, G, D, LARGE if what == "large_scores" else (0,))
-        lesson.add(f"attend_{what}", "attend", says, inputs, run_attend)
+        lesson.add(f"attend_{what}", "sdpa", says, inputs, run_sdpa)
 
 
 def attention_cases(lesson, rows, kv_heads=True, theta=None):
@@ -147,11 +147,11 @@ def check_parts():
         x = torch.randn(5, 6, dtype=torch.float64)
         q, k, v = (split_heads(functional.linear(x, w, b), 3)
                    for w, b in zip(theirs.in_proj_weight.chunk(3), theirs.in_proj_bias.chunk(3)))
-        ours = functional.linear(attend(q, k, v).flatten(1), theirs.out_proj.weight, theirs.out_proj.bias)
+        ours = functional.linear(sdpa(q, k, v).flatten(1), theirs.out_proj.weight, theirs.out_proj.bias)
         future = torch.ones(5, 5, dtype=torch.bool).triu(1)
         assert (ours - theirs(x[None], x[None], x[None], attn_mask=future)[0][0]).abs().max() < 1e-14
         q = torch.randn(4, 2, 6, dtype=torch.float64)
-        assert (rotate(q, *rope_table(10.0, 9, 6, torch.float64), 5) - hybrid.rotate(q, 10.0, 5)).abs().max() < 1e-14
+        assert (apply_rope(q, *rope_table(10.0, 9, 6, torch.float64), 5) - hybrid.apply_rope(q, 10.0, 5)).abs().max() < 1e-14
         turn = torch.polar(torch.ones(4, 3).double(), torch.outer(torch.arange(4.0).double() + 5, 10.0 ** (-torch.arange(3).double() * 2 / 6)))
         z = torch.complex(q[..., :3], q[..., 3:]) * turn[:, None]
-        assert (rotate(q, *rope_table(10.0, 9, 6, torch.float64), 5) - torch.cat([z.real, z.imag], -1)).abs().max() < 1e-14
+        assert (apply_rope(q, *rope_table(10.0, 9, 6, torch.float64), 5) - torch.cat([z.real, z.imag], -1)).abs().max() < 1e-14

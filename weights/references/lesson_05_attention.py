@@ -3,7 +3,7 @@ import numpy as np
 import torch
 
 from references.case import write_lesson
-from references.decoder_cases import attention_cases, check_attention, partial_models, run_attend
+from references.decoder_cases import attention_cases, check_attention, partial_models, run_sdpa
 from references.tiny_models import save_tiny
 from references.values import attend_inputs, normal
 
@@ -35,7 +35,7 @@ def cases(lesson):
                                       ("large_scores", (2, 3, 5), 110, "scores above 90: exp overflows unless the maximum is subtracted")):
         T, S, D = size(*shape)
         inputs = attend_inputs(lesson.rng(f"attend_{what}"), T, S, D, offset)
-        lesson.add(f"attend_{what}", "attend", says, inputs, run_attend(False))
+        lesson.add(f"attend_{what}", "sdpa", says, inputs, run_sdpa(False))
 
     attention_cases(lesson, False)
     partial_models(lesson)

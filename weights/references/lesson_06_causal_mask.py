@@ -1,6 +1,6 @@
 """The cases of lesson 06: attention behind a causal mask, and the whole decoder."""
 from references.case import write_lesson
-from references.decoder_cases import attention_cases, check_attention, decoder_forward, run_attend, trained_model
+from references.decoder_cases import attention_cases, check_attention, decoder_forward, run_sdpa, trained_model
 from references.tiny_models import TINY_A, TINY_B, save_tiny
 from references.values import attend_inputs, integers, random_tokens
 
@@ -18,7 +18,7 @@ def cases(lesson):
         inputs = attend_inputs(lesson.rng(f"attend_{what}"), T, T, D, offset)
         if what == "large_future":
             inputs["q"][:, 0], inputs["k"][-1, 0] = 4.0, 60.0  # the last key scores far above 100 for every query
-        lesson.add(f"attend_{what}", "attend", says, inputs, run_attend(True))
+        lesson.add(f"attend_{what}", "sdpa", says, inputs, run_sdpa(True))
 
     attention_cases(lesson, True)
 

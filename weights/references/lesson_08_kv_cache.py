@@ -4,7 +4,7 @@ from functools import partial
 import torch
 
 from references.case import WEIGHTS, write_lesson
-from references.decoder_cases import attention_module, cached_inputs, run_attend, run_cached_forward, run_prompt
+from references.decoder_cases import attention_module, cached_inputs, run_sdpa, run_cached_forward, run_prompt
 from references.sampling import generate_cases
 from references.tiny_models import TINY_A, TINY_B, save_tiny
 from references.values import (DECODER, attend_inputs, attention_inputs, filled_cache, integers, normal, random_tokens, scalar, signed,
@@ -30,7 +30,7 @@ def cached_attention(lesson):
                                         ("large_scores", 2, 5, 5, 110, "scores above 90 after a past")):
         past, (T, D) = S - T, lesson.size(T, D)
         inputs = attend_inputs(lesson.rng(f"attend_{what}"), T, past + T, D, offset)
-        lesson.add(f"attend_{what}", "attend", says, inputs, run_attend(True))
+        lesson.add(f"attend_{what}", "sdpa", says, inputs, run_sdpa(True))
 
     for what, T, C, D, start, free, says in (
             ("first_tokens", 3, 4, 2, 0, 2, "an empty cache"), ("step", 1, 3, 4, 3, 2, "one token after three"),

@@ -17,7 +17,7 @@ def cases(lesson):
     rng = lesson.rng("attend_remainder")
     inputs = heads_inputs(rng, 2, 3, 4, 2, 3)
     inputs |= {name: normal(rng, 3, 3, 3) for name in "kv"}
-    lesson.add_error("attend_remainder", "attend", "four query heads cannot share three", inputs, "4 heads do not divide by 3")
+    lesson.add_error("attend_remainder", "sdpa", "four query heads cannot share three", inputs, "4 heads do not divide by 3")
     attention_cases(lesson, (
         ("first_tokens", (3, 4, 4, 2, 3), (0, 2), "an empty cache"),
         ("step", (1, 5, 6, 3, 2), (3, 2), "one token after three"),

@@ -1,5 +1,5 @@
 """The cases of lesson 11: rotary positions."""
-from references.head_cases import HEADS, attention_cases, rope_table, rotate, table_inputs
+from references.head_cases import HEADS, attention_cases, rope_table, apply_rope, table_inputs
 from references.hybrid_cases import make_hybrid_lesson
 from references.values import normal, scalar
 
@@ -9,8 +9,8 @@ def run_rope_table(record, a, model):
         record.out(name, table, "position", "dim")
 
 
-def run_rotate(record, a, model):
-    record.out("x", rotate(a["x"], a["cos"], a["sin"], a["start_pos"]), "token", *HEADS)
+def run_apply_rope(record, a, model):
+    record.out("x", apply_rope(a["x"], a["cos"], a["sin"], a["start_pos"]), "token", *HEADS)
 
 
 def cases(lesson):
@@ -35,9 +35,9 @@ def cases(lesson):
         (T,), (H, _), D = size(T), size.heads(H, H), size.width(D)
         inputs = {"x": normal(lesson.rng(f"rotate_{what}"), T, H, D), **table_inputs(10000.0, context + size.more, D),
                   "start_pos": scalar(start)}
-        lesson.add(f"rotate_{what}", "rotate", says, inputs, run_rotate)
+        lesson.add(f"rotate_{what}", "apply_rope", says, inputs, run_apply_rope)
     inputs = {"x": normal(lesson.rng("rotate_past_the_end"), 3, 2, 4), **table_inputs(10000.0, 6, 4), "start_pos": scalar(4)}
-    lesson.add_error("rotate_past_the_end", "rotate", "the third token stands at a position that the table does not have", inputs,
+    lesson.add_error("rotate_past_the_end", "apply_rope", "the third token stands at a position that the table does not have", inputs,
                      "7 positions do not fit into 6")
 
     attention_cases(lesson, (

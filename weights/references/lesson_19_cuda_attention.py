@@ -8,7 +8,7 @@ from references.values import normal
 RUNGS = ("attention_naive", "attention_online", "attention_tiled")
 
 
-def attend(record, a, taps):
+def sdpa(record, a, taps):
     q, k, v = (a[name].transpose(0, 1) for name in "qkv")  # (H, T, D), (G, S, D)
     (H, T, D), (G, S, _) = q.shape, k.shape
     k, v = (x.repeat_interleave(H // G, 0) for x in (k, v))  # (H, S, D)
@@ -21,11 +21,11 @@ def attend(record, a, taps):
 
 
 def run_attention(record, a, model):
-    attend(record, a, taps=False)
+    sdpa(record, a, taps=False)
 
 
 def run_naive(record, a, model):
-    attend(record, a, taps=True)
+    sdpa(record, a, taps=True)
 
 
 def cases(lesson):

@@ -13,9 +13,9 @@ from safetensors.torch import load_file, save_file
 from torch.nn import functional
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from references.head_cases import rms_norm, rotate, split_heads
+from references.head_cases import rms_norm, apply_rope, split_heads
 from references.values import Sizes, linear_weight, norm_weight, normal
-from train.hybrid import attend
+from train.hybrid import sdpa
 
 # The models. Between them: G = H, 1 < G < H and G = 1; D = C/H and not; tied and not; every kind of rope scaling; f32,
 # f16 and bf16; config.json as old files have it, as newer ones do, and as the newest do.
@@ -161,8 +161,8 @@ def check_llama(directory):
         normed = rms_norm(x, w[layer + "input_layernorm.weight"], c.rms_norm_eps)
         q, k, v = (split_heads(linear(normed, f"{layer}self_attn.{name}_proj"), heads) for name, heads in
                    (("q", c.num_attention_heads), ("k", c.num_key_value_heads), ("v", c.num_key_value_heads)))
-        q, k = (rotate(t, angle.cos(), angle.sin(), 0) for t in (q, k))
-        x = x + linear(attend(q, k, v).flatten(1), layer + "self_attn.o_proj")
+        q, k = (apply_rope(t, angle.cos(), angle.sin(), 0) for t in (q, k))
+        x = x + linear(sdpa(q, k, v).flatten(1), layer + "self_attn.o_proj")
         normed = rms_norm(x, w[layer + "post_attention_layernorm.weight"], c.rms_norm_eps)
         hidden = functional.silu(linear(normed, layer + "mlp.gate_proj")) * linear(normed, layer + "mlp.up_proj")
         x = x + linear(hidden, layer + "mlp.down_proj")

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
-from train.hybrid import rotate
+from train.hybrid import apply_rope
 
 Sizes = namedtuple("Sizes", "width heads kv_heads head_width inner_width layers vocabulary")
 
@@ -150,7 +150,7 @@ class Arrays(Machine):
         self.moved += np.broadcast(out, x).size + out.size
 
 
-def attend(machine, out, q, k, v, visible=None):
+def sdpa(machine, out, q, k, v, visible=None):
     """q, out: (queries, d); k, v: (keys, d). The scale of the scores is in q."""
     scores, weights = machine.new(len(q), len(k)), machine.new(len(q), len(k))
     with machine.part("scores"):
@@ -166,7 +166,7 @@ def run_attention(machine, rng, queries, keys, d, requests=1):
     for _ in range(requests):
         q, k, v = (machine.new(n, d, values=None if rng is None else rng.standard_normal((n, d))) for n in (queries, keys, keys))
         out = machine.new(queries, d)
-        attend(machine, out, q, k, v)
+        sdpa(machine, out, q, k, v)
         if rng is not None:
             want = torch.softmax(machine.values(q) @ machine.values(k).T, -1) @ machine.values(v)
             assert torch.allclose(machine.values(out), want, rtol=1e-12, atol=1e-12)
@@ -203,7 +203,7 @@ def run_forward(machine, sizes, batch, rows, past, model=None, tokens=None, cach
         with machine.part("projections"):
             for name, out, width in (("q", q, H * D), ("k", new["k"], G * D), ("v", new["v"], G * D)):
                 machine.product(out, normed, machine.new(width, C, values=given(lambda: getattr(attention, name))))
-        turned = lambda t: rotate(t.reshape(batch, rows, -1, D), model.config.theta, past).reshape(t.shape)
+        turned = lambda t: apply_rope(t.reshape(batch, rows, -1, D), model.config.theta, past).reshape(t.shape)
         machine.change(q, lambda t: turned(t) / math.sqrt(D), q)
         machine.change(new["k"], turned, new["k"])
 
@@ -211,7 +211,7 @@ def run_forward(machine, sizes, batch, rows, past, model=None, tokens=None, cach
         with machine.part("attended"):
             for b, g in np.ndindex(batch, G):
                 group = lambda t: per_head(t)[b, :, g * H // G:(g + 1) * H // G].swapaxes(0, 1).reshape(-1, D)  # (H/G * rows, D)
-                attend(machine, group(context), group(q), cache["k"][b, :, g], cache["v"][b, :, g], visible)
+                sdpa(machine, group(context), group(q), cache["k"][b, :, g], cache["v"][b, :, g], visible)
         with machine.part("projections"):
             machine.product(update, context, machine.new(C, H * D, values=given(lambda: attention.o)))
         machine.change(x, torch.add, x, update)

@@ -55,7 +55,7 @@ def new_norm(config):
     return (RmsNorm if config.rms else nn.LayerNorm)(config.channels, config.epsilon)
 
 
-def rotate(x, theta, start_pos):
+def apply_rope(x, theta, start_pos):
     """x: (..., T, H, D). Pair i of a head, dims i and i + D/2, turns by its position times theta^(-2i/D)."""
     T, D = x.shape[-3], x.shape[-1]
     frequency = theta ** (-torch.arange(0, D, 2, dtype=x.dtype) / D)  # radians a position
@@ -64,7 +64,7 @@ def rotate(x, theta, start_pos):
     return torch.cat([first * angle.cos() - second * angle.sin(), second * angle.cos() + first * angle.sin()], dim=-1)
 
 
-def attend(q, k, v, tap=no_tap):
+def sdpa(q, k, v, tap=no_tap):
     """q: (..., T, H, D); k, v: (..., S, G, D) -> (..., T, H, D). The queries are the last T of the S tokens."""
     (T, H, D), (S, G) = q.shape[-3:], k.shape[-3:-1]
     k, v = (t.repeat_interleave(H // G, dim=-2).transpose(-3, -2) for t in (k, v))  # (..., H, S, D)
@@ -91,7 +91,7 @@ class Attention(nn.Module):
         assert mask
         q, k, v = (linear(x).unflatten(-1, (-1, self.config.head_dim)) for linear in (self.q, self.k, self.v))
         if self.config.theta:
-            q, k = (rotate(t, self.config.theta, start_pos) for t in (q, k))
+            q, k = (apply_rope(t, self.config.theta, start_pos) for t in (q, k))
         for name, tensor in zip("qkv", (q, k, v)):
             tap(name, tensor, "token", "head", "dim")
         if cache:
@@ -99,7 +99,7 @@ class Attention(nn.Module):
             cache.k[start_pos:end] = k
             cache.v[start_pos:end] = v
             k, v = cache.k[:end], cache.v[:end]  # (S, G, D)
-        context = attend(q, k, v, tap)
+        context = sdpa(q, k, v, tap)
         tap("context", context, "token", "head", "dim")
         return self.o(context.flatten(-2))
 

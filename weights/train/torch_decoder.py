@@ -33,7 +33,7 @@ def no_tap(name, tensor, *dims):
     """The tap of a run that records nothing."""
 
 
-def attend(q, k, v, mask=True, tap=no_tap):
+def sdpa(q, k, v, mask=True, tap=no_tap):
     """softmax(q·kᵀ/√D)·v.  q: (..., T, D); k, v: (..., S, D). The queries are the last T of the S tokens."""
     T, S = q.shape[-2], k.shape[-2]
     scores = torch.matmul(q, k.transpose(-1, -2)) / math.sqrt(q.shape[-1])  # (..., T, S)
@@ -65,7 +65,7 @@ class Attention(nn.Module):
             cache.k[start_pos:end] = k
             cache.v[start_pos:end] = v
             k, v = cache.k[:end], cache.v[:end]  # (S, D)
-        context = attend(q, k, v, mask, tap)
+        context = sdpa(q, k, v, mask, tap)
         tap("context", context, "token", "dim")
         return self.o(context)
 
