@@ -6,6 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || set -- x86-64 x86-64-v2 x86-64-v4 sapphirerapids native aarch64
 machine=$(uname -m)
+mkdir -p build/every_processor
 for baseline in "$@"; do
   options=()
   if [ "$baseline" = aarch64 ] && [ "$machine" != aarch64 ]; then
@@ -27,7 +28,7 @@ for baseline in "$@"; do
   folder=build/every_processor/$baseline
   started=$SECONDS
   cmake -S . -B "$folder" -G Ninja -DRUNGS_CUDA=OFF -DRUNGS_ONLY_LIBRARY=ON -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DCMAKE_COMPILE_WARNING_AS_ERROR=ON \
-    "${options[@]}" >"$folder.log" 2>&1 || { mkdir -p "$(dirname "$folder")"; cat "$folder.log" >&2; exit 1; }
+    "${options[@]}" >"$folder.log" 2>&1 || { cat "$folder.log" >&2; exit 1; }
   cmake --build "$folder" -j "${JOBS:-$(nproc)}" >"$folder.log" 2>&1 || { cat "$folder.log" >&2; exit 1; }
   echo "$baseline: compiled in $((SECONDS - started)) s, no warning"
 done
