@@ -16,7 +16,7 @@
 using namespace rungs;
 using lesson_15::Ids;
 
-/// The seam, with what lessons 10 to 13 wrote behind it.
+/// The library's operations, with what lessons 10 to 13 wrote in their place.
 struct LessonOps : CpuOps {
   void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override { lesson_10::sdpa(out, q, k, v); }
   void apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& position) override {
