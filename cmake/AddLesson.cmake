@@ -2,7 +2,7 @@
 #   06_causal_mask            its program: main.cpp or main.cu with the solution, and the solutions of the lessons that it builds on
 #   06_causal_mask_solution   the runner process of the solution
 #   06_causal_mask_mine       the same with work/06_causal_mask.cpp; built only when asked for
-#   06_causal_mask_elsewhere  the same with the file in the folder that RUNGS_WORK names when rungs is run
+#   06_causal_mask_external  the same with the file in the folder that RUNGS_WORK names when rungs is run
 #   06_causal_mask_mistakes   the same with every known mistake
 #   06_causal_mask_starter    the same with the generated starter
 #   06_causal_mask_test       its suites, as doctest cases
@@ -50,9 +50,9 @@ function(add_lesson name)
   list(TRANSFORM files PREPEND ${made}/)
   add_custom_command(
     OUTPUT ${made}/stamp BYPRODUCTS ${files}
-    COMMAND anatomize ${source} ${references} ${made}
+    COMMAND lesson_generator ${source} ${references} ${made}
     COMMAND ${CMAKE_COMMAND} -E touch ${made}/stamp
-    DEPENDS anatomize ${solution} ${source}/mistakes.toml ${cases}
+    DEPENDS lesson_generator ${solution} ${source}/mistakes.toml ${cases}
     COMMENT "Taking ${name} apart")
   add_custom_target(${name}_made DEPENDS ${made}/stamp)
 
@@ -105,13 +105,13 @@ function(add_lesson name)
     target_compile_options(${name}_${which}_glue PRIVATE -O0 -g)
     target_precompile_headers(${name}_${which}_glue REUSE_FROM runner_main)
   endforeach()
-  foreach(which solution mine elsewhere starter mistakes)
+  foreach(which solution mine external starter mistakes)
     if(which STREQUAL "solution")
       set(code $<TARGET_OBJECTS:${name}_solution_glue>)
     elseif(which STREQUAL "mine")
       set(code ${PROJECT_SOURCE_DIR}/work/${name}${ending} $<TARGET_OBJECTS:${name}_mine_glue>)
-    elseif(which STREQUAL "elsewhere")  # rungs writes the first: it includes the file
-      set(code ${PROJECT_BINARY_DIR}/elsewhere/${name}.cpp $<TARGET_OBJECTS:${name}_mine_glue>)
+    elseif(which STREQUAL "external")  # rungs writes the first: it includes the file
+      set(code ${PROJECT_BINARY_DIR}/external/${name}.cpp $<TARGET_OBJECTS:${name}_mine_glue>)
     elseif(which STREQUAL "starter")
       set(code ${made}/starter${ending} $<TARGET_OBJECTS:${name}_mine_glue>)
     elseif(which STREQUAL "mistakes")
@@ -126,7 +126,7 @@ function(add_lesson name)
     if(kernels)
       kernel_target_options(${name}_${which} CHECKED)
       target_link_libraries(${name}_${which} PRIVATE kernel_case)
-      if(NOT which STREQUAL "elsewhere")  # whose tables of lines differ, see below
+      if(NOT which STREQUAL "external")  # whose tables of lines differ, see below
         target_precompile_headers(${name}_${which} REUSE_FROM checked_headers)
       endif()
     else()
@@ -135,12 +135,12 @@ function(add_lesson name)
     endif()
   endforeach()
   target_link_libraries(${name}_solution PRIVATE ${name}_lib${checked})
-  foreach(which mine elsewhere)  # a half-written file has unused names, and no warning may keep it from its verdict
+  foreach(which mine external)  # a half-written file has unused names, and no warning may keep it from its verdict
     set_target_properties(${name}_${which} PROPERTIES EXCLUDE_FROM_ALL ON COMPILE_WARNING_AS_ERROR OFF)
     target_compile_options(${name}_${which} PRIVATE -Wno-unused -Wno-unused-parameter)
   endforeach()
-  if(kernels)  # else the tables of lines take the file that is included for the one that includes it
-    target_compile_options(${name}_elsewhere PRIVATE -gno-as-loc-support)
+  if(kernels AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # else the tables of lines take the file that is included for the one that includes it
+    target_compile_options(${name}_external PRIVATE -gno-as-loc-support)
   endif()
   target_compile_options(${name}_mistakes PRIVATE -w)  # wrong code may well warn
   target_compile_options(${name}_starter PRIVATE -w)

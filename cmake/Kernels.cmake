@@ -12,8 +12,8 @@ endfunction()
 function(kernel_target_options target mode)
   target_compile_options(${target} PRIVATE -fstack-clash-protection -fno-strict-aliasing -Wno-unknown-pragmas -Wno-attributes)
   if(mode STREQUAL "CHECKED")
-    target_compile_options(${target} PRIVATE -O1 -g -fno-tree-sra
-      -fno-sanitize=all -fsanitize=thread,alignment,bounds -fsanitize-recover=all -Wno-tsan)
+    target_compile_options(${target} PRIVATE -O1 -g $<$<CXX_COMPILER_ID:GNU>:-fno-tree-sra;-Wno-tsan>
+      -fno-sanitize=all -fsanitize=thread,alignment,bounds -fsanitize-recover=all)
     target_link_libraries(${target} PUBLIC cuda_on_cpu_checked)
   else()
     target_link_libraries(${target} PUBLIC cuda_on_cpu)

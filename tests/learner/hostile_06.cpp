@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "pieces.hpp"
-#include "rungs/grader/wire.hpp"
+#include "rungs/grader/protocol.hpp"
 #include "rungs/tensor/tap.hpp"
 
 using namespace rungs;

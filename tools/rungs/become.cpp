@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "rungs/base/error.hpp"
-#include "workshop.hpp"
+#include "workspace.hpp"
 
 namespace rungs {
 

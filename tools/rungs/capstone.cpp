@@ -7,7 +7,7 @@
 #include "commands.hpp"
 #include "rungs/base/file.hpp"
 #include "rungs/base/terminal.hpp"
-#include "workshop.hpp"
+#include "workspace.hpp"
 
 namespace rungs {
 

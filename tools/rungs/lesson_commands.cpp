@@ -17,7 +17,7 @@
 #include "rungs/base/terminal.hpp"
 #include "rungs/grader/strength.hpp"
 #include "suggest.hpp"
-#include "workshop.hpp"
+#include "workspace.hpp"
 
 namespace rungs {
 

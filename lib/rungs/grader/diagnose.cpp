@@ -87,7 +87,7 @@ bool shows_step(const Outcome& outcome, const Case& c, const std::string& step) 
 }  // namespace
 
 /// A mistake that the learner's version does not make: it fails on a case that the learner passes.
-static bool fails_elsewhere(Runner& mistake, const std::vector<const Case*>& passing) {
+static bool fails_external(Runner& mistake, const std::vector<const Case*>& passing) {
   return std::any_of(passing.begin(), passing.end(),
                      [&](const Case* c) { return !judge(mistake.run(c->input), *c).pass; });
 }
@@ -116,7 +116,7 @@ Diagnosis diagnose(const Lesson& lesson, Runner& mine, const std::vector<const C
     }
     const KnownMistake* m = &lesson.mistakes[k];
     const auto same_sentence = [m](const KnownMistake* other) { return other->says == m->says; };
-    if (all && !fails_elsewhere(wrong[k], passing) && std::none_of(d.named.begin(), d.named.end(), same_sentence))
+    if (all && !fails_external(wrong[k], passing) && std::none_of(d.named.begin(), d.named.end(), same_sentence))
       d.named.push_back(m);
   }
   if (!d.named.empty()) return d;

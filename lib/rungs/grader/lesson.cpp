@@ -38,12 +38,15 @@ bool Lesson::has_cache() const {
   return false;
 }
 
-static const char* elsewhere() {
+static const char* external_work_directory() {
   const char* folder = std::getenv("RUNGS_WORK");
   return folder && *folder ? folder : nullptr;
 }
 
-fs::path work_directory(const fs::path& source) { return elsewhere() ? fs::absolute(elsewhere()) : source / "work"; }
+fs::path work_directory(const fs::path& source) {
+  const char* external = external_work_directory();
+  return external ? fs::absolute(external) : source / "work";
+}
 
 std::vector<Lesson> find_lessons(const fs::path& source, const fs::path& build) {
   const fs::path weights = std::getenv("RUNGS_WEIGHTS") ? weights_directory() : source / "weights";
@@ -60,7 +63,7 @@ std::vector<Lesson> find_lessons(const fs::path& source, const fs::path& build) 
     l.ending = fs::exists(l.source / "main.cu") ? ".cu" : ".cpp";
     l.solution = l.source / ("solution" + l.ending);
     l.mine = work_directory(source) / (l.name + l.ending);
-    l.mine_target = l.name + (elsewhere() ? "_elsewhere" : "_mine");
+    l.mine_target = l.name + (external_work_directory() ? "_external" : "_mine");
     l.starter = generated / ("starter" + l.ending);
     l.references = weights / "references" / l.name;
     l.solution_runner = programs / (l.name + "_solution");

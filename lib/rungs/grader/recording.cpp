@@ -1,6 +1,6 @@
 #include "rungs/grader/recording.hpp"
 
-#include "rungs/grader/wire.hpp"
+#include "rungs/grader/protocol.hpp"
 
 namespace rungs {
 

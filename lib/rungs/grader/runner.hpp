@@ -11,7 +11,7 @@
 #include <string>
 
 #include "rungs/grader/judge.hpp"
-#include "rungs/grader/wire.hpp"
+#include "rungs/grader/protocol.hpp"
 
 namespace rungs {
 

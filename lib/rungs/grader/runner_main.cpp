@@ -12,7 +12,7 @@
 
 #include "rungs/grader/implementation.hpp"
 #include "rungs/grader/judge.hpp"
-#include "rungs/grader/wire.hpp"
+#include "rungs/grader/protocol.hpp"
 #include "rungs/tensor/tap.hpp"
 
 using namespace rungs;

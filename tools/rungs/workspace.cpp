@@ -1,4 +1,4 @@
-#include "workshop.hpp"
+#include "workspace.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -98,8 +98,8 @@ Build build(const std::vector<std::string>& targets) {
 
 // A target knows the learner's file only where it stands in work/; elsewhere it is included.
 Build build_mine(Lesson& lesson) {
-  if (lesson.mine_target.ends_with("_elsewhere"))
-    write_where_different(fs::path(RUNGS_BINARY_DIR) / "elsewhere" / (lesson.name + ".cpp"),
+  if (lesson.mine_target.ends_with("_external"))
+    write_where_different(fs::path(RUNGS_BINARY_DIR) / "external" / (lesson.name + ".cpp"),
                           fmt::format("#include \"{}\"\n", lesson.mine.string()));
   Build b = build({lesson.mine_target, lesson.name + "_mistakes"});
   if (b.ok) lesson = lesson_called(lesson.name);  // with the list of mistakes that was just made

@@ -1,4 +1,4 @@
-// tools/anatomize on small lessons of its own.
+// tools/lesson_generator on small lessons of its own.
 #include <fmt/format.h>
 #include <sys/wait.h>
 
@@ -64,7 +64,7 @@ struct Lesson {
       write_file(references / name / "case.json", "{}");
     }
     FILE* pipe = popen(
-        fmt::format("'{}' '{}' '{}' '{}' 2>&1", ANATOMIZE, source.string(), references.string(), out.string()).c_str(),
+        fmt::format("'{}' '{}' '{}' '{}' 2>&1", LESSON_GENERATOR, source.string(), references.string(), out.string()).c_str(),
         "r");
     REQUIRE(pipe);
     std::array<char, 512> part;
@@ -89,7 +89,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 
 }  // namespace
 
-TEST_SUITE_BEGIN("anatomize");
+TEST_SUITE_BEGIN("lesson_generator");
 
 TEST_CASE("the starter has the steps, and nothing of what was removed") {
   const Lesson l(solution, head + good);
@@ -154,7 +154,7 @@ TEST_CASE("nothing is written again that does not change") {
   const auto starter = l.folder / "out" / "starter.cpp";
   const auto old = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
   std::filesystem::last_write_time(starter, old);
-  const std::string again = fmt::format("'{}' '{}' '{}' '{}'", ANATOMIZE, (l.folder / "06_small").string(),
+  const std::string again = fmt::format("'{}' '{}' '{}' '{}'", LESSON_GENERATOR, (l.folder / "06_small").string(),
                                         (l.folder / "references").string(), (l.folder / "out").string());
   REQUIRE(std::system(again.c_str()) == 0);
   CHECK(std::filesystem::last_write_time(starter) == old);
@@ -198,8 +198,8 @@ TEST_CASE("fields") {
 
 TEST_CASE("files that are not there") {
   const Lesson l(solution, head + good);
-  CHECK(WEXITSTATUS(std::system(fmt::format("'{}' /no/such/lesson a b 2>/dev/null", ANATOMIZE).c_str())) == 1);
-  CHECK(WEXITSTATUS(std::system(fmt::format("'{}' 2>/dev/null", ANATOMIZE).c_str())) == 2);
+  CHECK(WEXITSTATUS(std::system(fmt::format("'{}' /no/such/lesson a b 2>/dev/null", LESSON_GENERATOR).c_str())) == 1);
+  CHECK(WEXITSTATUS(std::system(fmt::format("'{}' 2>/dev/null", LESSON_GENERATOR).c_str())) == 2);
 }
 
 TEST_SUITE_END();

@@ -1,4 +1,4 @@
-#include "rungs/grader/wire.hpp"
+#include "rungs/grader/protocol.hpp"
 
 #include <poll.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "rungs/grader/wire.hpp"
+#include "rungs/grader/protocol.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -55,7 +55,7 @@ Received receive_bytes(const std::string& text, Message& m) {
 
 }  // namespace
 
-TEST_SUITE_BEGIN("wire");
+TEST_SUITE_BEGIN("protocol");
 
 TEST_CASE("a message comes as it went") {
   Message m;

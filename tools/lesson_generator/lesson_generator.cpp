@@ -1,4 +1,4 @@
-// anatomize LESSON_DIR REFERENCES_DIR OUT_DIR: makes everything of a lesson that follows from its solution,
+// lesson_generator LESSON_DIR REFERENCES_DIR OUT_DIR: makes everything of a lesson that follows from its solution,
 // solution.cpp or, in a lesson about CUDA, solution.cu, and from mistakes.toml.
 //
 //   starter.cpp     what `rungs start` gives the learner: each region replaced by not_written("step 2 of 5: ...")
@@ -191,7 +191,7 @@ static std::string test_case(const std::string& name, const char* suite, const s
   return fmt::format("TEST_CASE(\"{}\" * doctest::test_suite(\"{}\")) {{ rungs::{}; }}\n", name, suite, call);
 }
 
-static void anatomize(const fs::path& lesson, const fs::path& references, const fs::path& out) {
+static void lesson_generator(const fs::path& lesson, const fs::path& references, const fs::path& out) {
   const std::string name = lesson.filename().string(), space = "lesson_" + name.substr(0, 2);
   const bool kernels = fs::exists(lesson / "solution.cu");
   const std::string ending = kernels ? ".cu" : ".cpp";
@@ -205,7 +205,7 @@ static void anatomize(const fs::path& lesson, const fs::path& references, const 
 
   std::string fields;
   for (const std::string& piece : pieces) fields += fmt::format("  decltype(&{0}::{1}) {1};\n", space, piece);
-  write(out / "pieces.hpp", fmt::format("// Made by anatomize from mistakes.toml.\n#pragma once\n\n#include "
+  write(out / "pieces.hpp", fmt::format("// Made by lesson_generator from mistakes.toml.\n#pragma once\n\n#include "
                                         "\"{2}.hpp\"\n#include \"lesson.hpp\"\n\n"
                                         "namespace {0} {{\n\n/// The functions of this lesson: yours, the solution's "
                                         "or a known mistake's.\nstruct Pieces {{\n{1}}};\n\n"
@@ -214,12 +214,12 @@ static void anatomize(const fs::path& lesson, const fs::path& references, const 
                                         space, fields, kernels ? "kernel_case" : "rungs/grader/implementation"));
   for (const std::string which : {"solution", "mine"})
     write(out / (which + "_glue.cpp"),
-          "// Made by anatomize.\n#include \"pieces.hpp\"\n\n" +
+          "// Made by lesson_generator.\n#include \"pieces.hpp\"\n\n" +
               implementations(fmt::format("      {{\"{}\", {}}},\n", which, binding(space, space, pieces, kernels))));
 
   const Parts parts = split_namespace(source, space, solution);
   std::string code =
-                  "// Made by anatomize from the solution and mistakes.toml.\n#include \"pieces.hpp\"\n" + parts.head,
+                  "// Made by lesson_generator from the solution and mistakes.toml.\n#include \"pieces.hpp\"\n" + parts.head,
               rows, json;
   const toml::array* mistakes = table["mistake"].as_array();
   if (!mistakes) throw std::runtime_error(list + ": wanted at least one [[mistake]]");
@@ -249,7 +249,7 @@ static void anatomize(const fs::path& lesson, const fs::path& references, const 
       if (fs::exists(entry.path() / "case.json")) cases.push_back(entry.path().filename().string());
   std::sort(cases.begin(), cases.end());
   std::string suites =
-      "// Made by anatomize: a doctest case for each reference case.\n#include \"rungs/grader/doctest_suites.hpp\"\n\n";
+      "// Made by lesson_generator: a doctest case for each reference case.\n#include \"rungs/grader/doctest_suites.hpp\"\n\n";
   bool has_cache = false;
   for (const std::string& c : cases) {
     const bool prompt = c.find("_prompt_") != c.npos;
@@ -263,10 +263,10 @@ static void anatomize(const fs::path& lesson, const fs::path& references, const 
 
 int main(int argc, char** argv) try {
   if (argc != 4) {
-    std::cerr << "usage: anatomize LESSON_DIR REFERENCES_DIR OUT_DIR\n";
+    std::cerr << "usage: lesson_generator LESSON_DIR REFERENCES_DIR OUT_DIR\n";
     return 2;
   }
-  anatomize(argv[1], argv[2], argv[3]);
+  lesson_generator(argv[1], argv[2], argv[3]);
 } catch (const std::exception& e) {
   std::cerr << e.what() << "\n";
   return 1;
