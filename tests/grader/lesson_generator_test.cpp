@@ -64,7 +64,8 @@ struct Lesson {
       write_file(references / name / "case.json", "{}");
     }
     FILE* pipe = popen(
-        fmt::format("'{}' '{}' '{}' '{}' 2>&1", LESSON_GENERATOR, source.string(), references.string(), out.string()).c_str(),
+        fmt::format("'{}' '{}' '{}' '{}' 2>&1", LESSON_GENERATOR, source.string(), references.string(), out.string())
+            .c_str(),
         "r");
     REQUIRE(pipe);
     std::array<char, 512> part;
