@@ -218,8 +218,8 @@ static void lesson_generator(const fs::path& lesson, const fs::path& references,
               implementations(fmt::format("      {{\"{}\", {}}},\n", which, binding(space, space, pieces, kernels))));
 
   const Parts parts = split_namespace(source, space, solution);
-  std::string code =
-                  "// Made by lesson_generator from the solution and mistakes.toml.\n#include \"pieces.hpp\"\n" + parts.head,
+  std::string code = "// Made by lesson_generator from the solution and mistakes.toml.\n#include \"pieces.hpp\"\n" +
+                     parts.head,
               rows, json;
   const toml::array* mistakes = table["mistake"].as_array();
   if (!mistakes) throw std::runtime_error(list + ": wanted at least one [[mistake]]");
@@ -249,7 +249,8 @@ static void lesson_generator(const fs::path& lesson, const fs::path& references,
       if (fs::exists(entry.path() / "case.json")) cases.push_back(entry.path().filename().string());
   std::sort(cases.begin(), cases.end());
   std::string suites =
-      "// Made by lesson_generator: a doctest case for each reference case.\n#include \"rungs/grader/doctest_suites.hpp\"\n\n";
+      "// Made by lesson_generator: a doctest case for each reference case.\n#include "
+      "\"rungs/grader/doctest_suites.hpp\"\n\n";
   bool has_cache = false;
   for (const std::string& c : cases) {
     const bool prompt = c.find("_prompt_") != c.npos;
