@@ -69,7 +69,7 @@ check-format:  ## Say where the layout differs from clang-format 14
 lint:  ## Run the few checks of .clang-tidy over the library
 	@tools/setup.sh needed
 	@cmake -S . -B build/lint -G Ninja -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DRUNGS_TOGETHER=OFF -DRUNGS_CUDA=OFF >/dev/null
-	@echo $(wildcard lib/*/*.cpp) | xargs -n 4 -P $(JOBS) clang-tidy-14 -p build/lint --quiet 2>/dev/null
+	@echo $(wildcard lib/rungs/*/*.cpp) | xargs -n 4 -P $(JOBS) clang-tidy-14 -p build/lint --quiet 2>/dev/null
 
 clean:  ## Remove everything that was built; work/ stays
 	@rm -rf build
