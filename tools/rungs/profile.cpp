@@ -1,4 +1,4 @@
-// rungs profile 17: what each line of a lesson's kernels asks of memory.
+// rungs profile 17: the memory transactions of each line of a lesson's kernels.
 #include <fmt/color.h>
 #include <fmt/format.h>
 
