@@ -15,10 +15,11 @@ namespace {
 /// Four words at a time, in whatever vectors the processor has.
 using Words [[gnu::vector_size(32)]] = uint64_t;
 
-Words words(const uint64_t* from) {
-  Words out;
-  std::memcpy(&out, from, sizeof out);
-  return out;
+/// By reference: how a vector is handed over by value depends on what the processor has.
+void add(Words& sum, const uint64_t* from) {
+  Words words;
+  std::memcpy(&words, from, sizeof words);
+  sum += words;
 }
 
 }  // namespace
@@ -36,8 +37,10 @@ double bandwidth(int threads) {
       const uint64_t *b = a + quarter, *c = b + quarter, *d = c + quarter;
       Words sum{}, other{};
       for (size_t i = 0; i < quarter; i += 8) {  // a line of the cache of each
-        sum += words(a + i) + words(b + i) + words(c + i) + words(d + i);
-        other += words(a + i + 4) + words(b + i + 4) + words(c + i + 4) + words(d + i + 4);
+        for (const uint64_t* from : {a, b, c, d}) {
+          add(sum, from + i);
+          add(other, from + i + 4);
+        }
       }
       sum += other;
       total += sum[0] + sum[1] + sum[2] + sum[3];
