@@ -36,7 +36,7 @@ double bytes_a_token(const LlamaCheckpoint& model, double past) {
       bytes += double(t->bytes());
   bytes += double(w.final_norm.bytes()) + double(w.output.bytes());
   const Config& c = model.config;
-  return bytes + past * double(c.layers * c.kv_heads * c.head_width) * 2 * sizeof(float);
+  return bytes + past * double(c.num_layers * c.num_kv_heads * c.head_dim) * 2 * sizeof(float);
 }
 
 struct Result {
@@ -49,11 +49,11 @@ struct Result {
 Result decode(Llama& model, int64_t tokens, double bytes, int threads) {
   omp_set_num_threads(threads);
   KvCache cache(model.backend().device, model.config(), 1, tokens);
-  Tensor logits = model.backend().device.allocate({1, model.config().vocabulary});
+  Tensor logits = model.backend().device.allocate({1, model.config().vocab_size});
   Batch batch;
   const auto pass = [&] {
     for (int64_t position = 0; position < tokens; ++position) {
-      const auto token = int32_t(position * 7 % model.config().vocabulary);
+      const auto token = int32_t(position * 7 % model.config().vocab_size);
       batch.clear();
       batch.add(0, std::span(&token, 1), position, true);
       model.forward(logits, batch, &cache);

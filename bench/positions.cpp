@@ -24,13 +24,13 @@ constexpr int rounds = 25;
 
 int main() try {
   Config config = *named_shape("stories15M");
-  config.context = context;
+  config.max_seq_len = context;
   const Folder folder;
   save_random_llama(folder.path, config, DType::f32, 1);
   CpuOps ops;
   const auto model = load_model(ops, folder.path, {.max_rows = at_once});
   KvCache cache(ops, config, 1, context);
-  Tensor logits = ops.allocate({1, config.vocabulary});
+  Tensor logits = ops.allocate({1, config.vocab_size});
   Batch batch;
   for (int64_t first = 0; first < context; first += at_once) {
     const std::vector<int32_t> tokens(size_t(at_once), int32_t(first / at_once) + 5);
@@ -60,7 +60,7 @@ int main() try {
     }
   }
 
-  const double a_position = double(config.layers * config.kv_heads * config.head_width) * 2 * sizeof(float);
+  const double a_position = double(config.num_layers * config.num_kv_heads * config.head_dim) * 2 * sizeof(float);
   fmt::print("{}, {} threads, {:.1f} GB/s; a 15M-shaped LLaMA in f32, whose cache takes {:.1f} KB a position\n\n",
              machine(), threads, median(memory) * 1e-9, a_position * 1e-3);
   fmt::print("{:>8}  {:>11}  {:>20}\n", "position", "ms a token", "GB/s through cache");

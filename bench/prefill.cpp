@@ -36,26 +36,26 @@ double seconds_of(const std::function<void()>& work) {
 
 int main() try {
   Config c = *named_shape("stories110M");
-  c.layers = 4;  // of 12: each costs the same
+  c.num_layers = 4;  // of 12: each costs the same
   const Folder folder;
   save_random_llama(folder.path, c, DType::f32, 1);
   CpuOps ops;
   const auto model = load_model(ops, folder.path, {.max_rows = T});
   KvCache cache(ops, c, 1, T);
-  Tensor logits = ops.allocate({1, c.vocabulary});
+  Tensor logits = ops.allocate({1, c.vocab_size});
   Batch batch;
   std::vector<int32_t> tokens;
-  for (int32_t t = 0; t < T; ++t) tokens.push_back(t * 7 % int32_t(c.vocabulary));
+  for (int32_t t = 0; t < T; ++t) tokens.push_back(t * 7 % int32_t(c.vocab_size));
   batch.add(0, tokens, 0, /*only_last=*/true);
 
-  const int64_t heads = c.heads * c.layers;
-  const std::vector<Product> products = {{"q, k, v, o", T, c.width, c.width, 4 * c.layers},
-                                         {"gate, up", T, c.width, c.inner_width, 2 * c.layers},
-                                         {"down", T, c.inner_width, c.width, c.layers},
-                                         {"scores of a head", T, c.head_width, T, heads},
-                                         {"times v of a head", T, T, c.head_width, heads}};
+  const int64_t heads = c.num_heads * c.num_layers;
+  const std::vector<Product> products = {{"q, k, v, o", T, c.hidden_size, c.hidden_size, 4 * c.num_layers},
+                                         {"gate, up", T, c.hidden_size, c.intermediate_size, 2 * c.num_layers},
+                                         {"down", T, c.intermediate_size, c.hidden_size, c.num_layers},
+                                         {"scores of a head", T, c.head_dim, T, heads},
+                                         {"times v of a head", T, T, c.head_dim, heads}};
   // A query sees the keys up to itself: what a full square would compute beyond counts for Eigen, not for the model.
-  double eigen_flops = 0, model_flops = 2.0 * double(c.width * c.vocabulary);  // the last row's logits
+  double eigen_flops = 0, model_flops = 2.0 * double(c.hidden_size * c.vocab_size);  // the last row's logits
   for (const Product& p : products) {
     eigen_flops += p.flops();
     const bool triangle = std::string_view(p.name).ends_with("of a head");
@@ -82,7 +82,7 @@ int main() try {
   }
 
   fmt::print("{}, {} threads\na LLaMA of width {}, {} heads, inner width {}, {} layers, in f32; {} tokens at once\n\n",
-             machine(), threads, c.width, c.heads, c.inner_width, c.layers, T);
+             machine(), threads, c.hidden_size, c.num_heads, c.intermediate_size, c.num_layers, T);
   fmt::print("{:<28}  {:>16}  {:>6}  {:>8}  {:>8}\n", "Eigen's own products", "size", "times", "ms each", "GFLOP/s");
   nlohmann::ordered_json sizes;
   double eigen_total = 0;
@@ -103,10 +103,10 @@ int main() try {
              100 * share, double(T) / median(model_seconds));
   write_report("prefill", {{"threads", threads},
                            {"tokens", T},
-                           {"width", c.width},
-                           {"heads", c.heads},
-                           {"inner_width", c.inner_width},
-                           {"layers", c.layers},
+                           {"width", c.hidden_size},
+                           {"heads", c.num_heads},
+                           {"intermediate_size", c.intermediate_size},
+                           {"layers", c.num_layers},
                            {"eigen_products", sizes},
                            {"eigen_gflops", eigen_speed},
                            {"prefill_gflops", model_speed},

@@ -34,7 +34,7 @@ static std::string broken_limit(cudaError_t result, const void* kernel, const La
   cudaDeviceProp limit;
   cudaFuncAttributes needs;
   if (cudaGetDevice(&device) != cudaSuccess || cudaGetDeviceProperties(&limit, device) != cudaSuccess) {
-    return "there is no usable device. The same kernels run on the CPU: --on host";
+    return "there is no usable device. The same kernels run on the CPU: --on emulator";
   }
   if (cudaFuncGetAttributes(&needs, kernel) != cudaSuccess) return cudaGetErrorString(result);
   const dim3 &grid = shape.grid, &block = shape.block;

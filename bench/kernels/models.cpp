@@ -79,11 +79,11 @@ Config config_of(const Shape& shape) {
   Config c;
   if (shape.name == "tiny") {
     c = *named_shape("stories15M");
-    c.width = 64, c.heads = 4, c.kv_heads = 2, c.head_width = 16, c.inner_width = 96, c.layers = 2, c.vocabulary = 301;
+    c.hidden_size = 64, c.num_heads = 4, c.num_kv_heads = 2, c.head_dim = 16, c.intermediate_size = 96, c.num_layers = 2, c.vocab_size = 301;
   } else {
     c = *named_shape(shape.name);
   }
-  c.context = shape.context;
+  c.max_seq_len = shape.max_seq_len;
   return c;
 }
 
@@ -107,11 +107,11 @@ struct Running {
       at += tensor.bytes();
       set.add(name, std::move(tensor), shape.name);
     }
-    const LoadOptions options{.max_rows = shape.prompt, .context = 0, .sequences = 1, .capacity = shape.context};
+    const LoadOptions options{.max_rows = shape.prompt, .context = 0, .sequences = 1, .capacity = shape.max_seq_len};
     model = std::make_unique<Llama>(ops, LlamaCheckpoint(config, std::move(set)), options);
-    cache = KvCache(ops, config, 1, shape.context);
-    logits = ops.allocate({1, config.vocabulary});
-    for (int64_t t = 0; t < shape.context; ++t) tokens.push_back(int32_t(t * 7919 % config.vocabulary));
+    cache = KvCache(ops, config, 1, shape.max_seq_len);
+    logits = ops.allocate({1, config.vocab_size});
+    for (int64_t t = 0; t < shape.max_seq_len; ++t) tokens.push_back(int32_t(t * 7919 % config.vocab_size));
   }
 
   /// Tokens [first, first + count), and the logits of the last.
@@ -127,12 +127,12 @@ struct Running {
     return token;
   }
   std::vector<float> downloaded() {
-    std::vector<float> host(size_t(config.vocabulary));
+    std::vector<float> host(size_t(config.vocab_size));
     ops.download(host.data(), logits);
     return host;
   }
   void poison() {
-    const std::vector<float> nothing(size_t(config.vocabulary), NAN);
+    const std::vector<float> nothing(size_t(config.vocab_size), NAN);
     ops.upload(logits, nothing.data());
   }
 };
@@ -181,7 +181,7 @@ void measure_model(Bench& bench, const Shape& shape, double torch_milliseconds) 
                              for (int s = 0; s < shape.steps; ++s, ++position) {
                                r.tokens[size_t(position)] = r.chosen();
                                r.forward(position, 1);
-                               cache_bytes += 8.0 * double(c.layers * c.kv_heads * c.head_width) * double(position + 1);
+                               cache_bytes += 8.0 * double(c.num_layers * c.num_kv_heads * c.head_dim) * double(position + 1);
                              }
                              r.chosen();
                            }) /
@@ -189,7 +189,7 @@ void measure_model(Bench& bench, const Shape& shape, double torch_milliseconds) 
   fault = std::max(fault, disagreement(r, std::min<int64_t>(16, shape.prompt - 1)));
 
   const double T = double(shape.prompt);
-  const double flop = 2 * r.bytes.every_row * T + 2.0 * double(c.layers * c.heads * c.head_width) * T * (T + 1);
+  const double flop = 2 * r.bytes.every_row * T + 2.0 * double(c.num_layers * c.num_heads * c.head_dim) * T * (T + 1);
   const std::string what = fmt::format("{}, {}", shape.name, name_of(shape.dtype));
   bench.ladder("decode", what + ", one sequence", Unit::byte, bench.copy_bandwidth, "copying");
   const double step = median(step_seconds);

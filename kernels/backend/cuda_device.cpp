@@ -12,7 +12,7 @@ namespace rungs {
 static std::string version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
 
 void require_cuda_device() {
-  constexpr const char* instead = "; with --on host the same kernels run on the processor";
+  constexpr const char* instead = "; with --on emulator the same kernels run on the processor";
   int devices = 0, driver = 0, runtime = 0;
   const cudaError_t result = cudaGetDeviceCount(&devices);
   if (result == cudaSuccess && devices > 0) return;

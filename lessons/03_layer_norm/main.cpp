@@ -56,7 +56,7 @@ int main() {
   ids.insert(ids.begin(), vocabulary.bos());
   const Tensor tokens = Tensor::view_of(ids.data(), {int64_t(ids.size())}, DType::i32);  // (T)
   const int64_t T = tokens.count();
-  Tensor stream({T, model.config.width}), raw({T, vocabulary.size()}), logits({T, vocabulary.size()});
+  Tensor stream({T, model.config.hidden_size}), raw({T, vocabulary.size()}), logits({T, vocabulary.size()});
   CpuOps ops;
   lesson_02::embed(stream, tokens, model.weights.token_embedding, model.weights.position_embedding);
   lesson_02::decoder_forward(ops, raw, tokens, model.weights);

@@ -61,7 +61,7 @@ int main() {
     std::vector<int32_t> ids = vocabulary.encode(text);
     ids.insert(ids.begin(), vocabulary.bos());
     const Tensor tokens = Tensor::view_of(ids.data(), {int64_t(ids.size())}, DType::i32);  // (T)
-    Tensor logits({tokens.count(), model.config.vocabulary});                              // (T, V)
+    Tensor logits({tokens.count(), model.config.vocab_size});                              // (T, V)
     lesson_04::decoder_forward(ops, logits, tokens, model.weights);
     fmt::print("\n        | embed | layer 0: fire, adds, stream | layer 1: fire, adds, stream | next word\n");
     for (int64_t t = 0; t < tokens.count(); ++t) {
@@ -69,7 +69,7 @@ int main() {
       for (const int i : {0, 1}) {
         const Tensor &before = seen[i ? "layers.0.x" : "x"], &after = seen[fmt::format("layers.{}.x", i)];  // (T, C)
         const float* h = seen[fmt::format("layers.{}.hidden", i)][t].data();                                // (F)
-        const auto fire = std::count_if(h, h + model.config.inner_width, [](float v) { return v > 0; });
+        const auto fire = std::count_if(h, h + model.config.intermediate_size, [](float v) { return v > 0; });
         fmt::print(" |{:13}{:7.1f}{:8.1f}", fire, length(t, after, before), length(t, after));
       }
       const float* best = std::max_element(&logits(t, 0), &logits(t, 0) + logits.cols());

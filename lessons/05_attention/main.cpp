@@ -61,7 +61,7 @@ int main() {
   std::vector<int32_t> ids = vocabulary.encode("Lily had a red ball. She took the");
   ids.insert(ids.begin(), vocabulary.bos());
   const int64_t T = int64_t(ids.size());
-  Tensor logits({T, model.config.vocabulary}), weights;  // (T, V), (T, T)
+  Tensor logits({T, model.config.vocab_size}), weights;  // (T, V), (T, T)
   watch_taps([&](const std::string& name, const Tensor& tapped) {
     if (name == "layers.1.weights") weights = tapped.copy();
   });

@@ -57,14 +57,14 @@ void attention(Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w
   // <<<
   tap("q", q), tap("k", k), tap("v", v);
 
-  Tensor context({T, D});  // (T, D): what each token has read
-  // >>> context = sdpa of q, k and v
-  sdpa(context, q, k, v);
+  Tensor attn_out({T, D});  // (T, D): what each token has read
+  // >>> attn_out = sdpa of q, k and v
+  sdpa(attn_out, q, k, v);
   // <<<
-  tap("context", context);
+  tap("attn_out", attn_out);
 
-  // >>> project context back to the width of the stream with w.o
-  ops.linear(out, context, w.o.weight, w.o.bias);
+  // >>> project attn_out back to the width of the stream with w.o
+  ops.linear(out, attn_out, w.o.weight, w.o.bias);
   // <<<
 }
 

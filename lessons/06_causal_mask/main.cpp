@@ -40,7 +40,7 @@ int main() {
     std::vector<int32_t> ids = vocabulary.encode(text);
     ids.insert(ids.begin(), vocabulary.bos());
     CpuOps ops;
-    Tensor logits({int64_t(ids.size()), model.config.vocabulary});  // (T, V)
+    Tensor logits({int64_t(ids.size()), model.config.vocab_size});  // (T, V)
     decoder_forward(ops, logits, Tensor::view_of(ids.data(), {logits.rows()}, DType::i32), model.weights);
     lesson_05::softmax(logits);
     return logits;  // row t: the probabilities of what follows token t

@@ -39,10 +39,10 @@ void attention(Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w
   ops.linear(v, x, w.v.weight, w.v.bias);
   tap("q", q), tap("k", k), tap("v", v);
 
-  Tensor context({T, D});  // (T, D): what each token has read
-  sdpa(context, q, k, v);
-  tap("context", context);
-  ops.linear(out, context, w.o.weight, w.o.bias);
+  Tensor attn_out({T, D});  // (T, D): what each token has read
+  sdpa(attn_out, q, k, v);
+  tap("attn_out", attn_out);
+  ops.linear(out, attn_out, w.o.weight, w.o.bias);
 }
 
 void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const DecoderWeights& w) {

@@ -26,7 +26,7 @@ struct CountingOps : CpuOps {
 int main() {
   const DecoderCheckpoint model(weights_directory() / "decoder");
   const Vocabulary words(weights_directory() / "decoder" / "vocabulary.json");
-  const int64_t L = model.config.layers, D = model.config.head_width, V = words.size();
+  const int64_t L = model.config.num_layers, D = model.config.head_dim, V = words.size();
   CountingOps ops;
   Ids prompt = words.encode("Once upon a time, there");
   prompt.insert(prompt.begin(), words.bos());
@@ -67,7 +67,7 @@ int main() {
   }
 
   const int64_t token = 2 * L * D * 4;  // keys and values, float32
-  fmt::print("\nThe cache takes {} bytes a token, {} for the whole context\n", token, token * model.config.context);
+  fmt::print("\nThe cache takes {} bytes a token, {} for the whole context\n", token, token * model.config.max_seq_len);
 
   fmt::print("\n");
   for (const bool cached : {false, true}) {

@@ -28,7 +28,7 @@ void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v);
 void attention(Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w, int64_t heads, LayerCache& cache,
                int64_t start_pos);
 
-/// As in lesson 8, with w.heads heads in each layer.  logits: (T, V); tokens: (T) i32.
+/// As in lesson 8, with w.num_heads heads in each layer.  logits: (T, V); tokens: (T) i32.
 void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const DecoderWeights& w, KvCache& cache,
                      int64_t start_pos);
 

@@ -35,17 +35,17 @@ int main() {
   for (const int32_t id : text) names.push_back(words.tokens()[size_t(id)]);
 
   KvCache cache;
-  const Shape room{T, c.heads, c.head_width};  // (capacity, H, D)
-  for (int64_t i = 0; i < c.layers; ++i) cache.layers.push_back({Tensor(room), Tensor(room)});
+  const Shape room{T, c.num_heads, c.head_dim};  // (capacity, H, D)
+  for (int64_t i = 0; i < c.num_layers; ++i) cache.layers.push_back({Tensor(room), Tensor(room)});
   watch_taps([&](const std::string& name, const Tensor& weights) {  // (H, T, S)
     if (name != "layers.1.weights") return;
-    Tensor last({T, c.heads});  // (S, H): what the last token reads
+    Tensor last({T, c.num_heads});  // (S, H): what the last token reads
     for (int64_t s = 0; s < T; ++s)
-      for (int64_t h = 0; h < c.heads; ++h) last(s, h) = weights(h, T - 1, s);
+      for (int64_t h = 0; h < c.num_heads; ++h) last(s, h) = weights(h, T - 1, s);
     fmt::print("\n");
     print("layer 1: how much each head of the last token reads of each token", last, names);
   });
   CpuOps ops;
-  Tensor logits({T, c.vocabulary});  // (T, V)
+  Tensor logits({T, c.vocab_size});  // (T, V)
   lesson_09::decoder_forward(ops, logits, Tensor::view_of(text.data(), {T}, DType::i32), model.weights, cache, 0);
 }

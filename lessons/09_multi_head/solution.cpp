@@ -92,11 +92,11 @@ void attention(Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w
   ops.copy(k_rows, new_k);
   ops.copy(v_rows, new_v);
 
-  Tensor context(q.shape());  // (T, H, D): what each head of each token has read
-  sdpa(context, q, cache.k.view_rows(0, S), cache.v.view_rows(0, S));
-  tap("context", context);
-  // >>> merge the heads of context and project to the width of the stream with w.o
-  ops.linear(out, merge_heads(context), w.o.weight, w.o.bias);
+  Tensor attn_out(q.shape());  // (T, H, D): what each head of each token has read
+  sdpa(attn_out, q, cache.k.view_rows(0, S), cache.v.view_rows(0, S));
+  tap("attn_out", attn_out);
+  // >>> merge the heads of attn_out and project to the width of the stream with w.o
+  ops.linear(out, merge_heads(attn_out), w.o.weight, w.o.bias);
   // <<<
 }
 
@@ -112,7 +112,7 @@ void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const Decod
     const LayerWeights& layer = w.layers[i];
     ops.layer_norm(normed, x, layer.attention_norm.weight, layer.attention_norm.bias, w.epsilon);
     tap("attention_normed", normed);
-    attention(ops, attended, normed, layer.attention, w.heads, cache.layers[i], start_pos);
+    attention(ops, attended, normed, layer.attention, w.num_heads, cache.layers[i], start_pos);
     tap("attention", attended);
     ops.add(x, attended);
     lesson_04::feed_forward(ops, x, layer, w.epsilon);

@@ -35,8 +35,8 @@ int main() {
   fmt::print("\nthe cache, in floats a token\n");
   for (const char* name : {"09_multi_head", "10_grouped_query"}) {
     const Config c = load_config(weights_directory() / "hybrid" / name);
-    fmt::print("  {:<16}  2 L G D = 2 · {} · {} · {:>2} = {}\n", name, c.layers, c.kv_heads, c.head_width,
-               2 * c.layers * c.kv_heads * c.head_width);
+    fmt::print("  {:<16}  2 L G D = 2 · {} · {} · {:>2} = {}\n", name, c.num_layers, c.num_kv_heads, c.head_dim,
+               2 * c.num_layers * c.num_kv_heads * c.head_dim);
   }
 
   const DecoderCheckpoint model(weights_directory() / "hybrid" / "10_grouped_query");
@@ -46,17 +46,17 @@ int main() {
   text.insert(text.begin(), words.bos());
   const size_t prompt = text.size();
   KvCache cache;
-  const Shape room{64, c.kv_heads, c.head_width};  // (capacity, G, D)
-  for (int64_t i = 0; i < c.layers; ++i) cache.layers.push_back({Tensor(room), Tensor(room)});
+  const Shape room{64, c.num_kv_heads, c.head_dim};  // (capacity, G, D)
+  for (int64_t i = 0; i < c.num_layers; ++i) cache.layers.push_back({Tensor(room), Tensor(room)});
   CpuOps ops;
   for (int64_t start = 0; text.size() < 32;) {  // feed what is new, take the most probable token
     const int64_t T = int64_t(text.size()) - start;
-    Tensor logits({T, c.vocabulary});  // (T, V)
+    Tensor logits({T, c.vocab_size});  // (T, V)
     lesson_10::decoder_forward(ops, logits, Tensor::view_of(text.data() + start, {T}, DType::i32), model.weights, cache,
                                start);
     start += T;
     const Tensor last = logits[T - 1];  // (V)
-    text.push_back(int32_t(std::max_element(last.data(), last.data() + c.vocabulary) - last.data()));
+    text.push_back(int32_t(std::max_element(last.data(), last.data() + c.vocab_size) - last.data()));
   }
   fmt::print("\nOnce upon a time, there was a {}\n", words.decode({text.begin() + std::ptrdiff_t(prompt), text.end()}));
 }

@@ -85,10 +85,10 @@ void attention(Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w
   ops.copy(v_rows, new_v);
   // <<<
 
-  Tensor context(q.shape());  // (T, H, D): what each head of each token has read
-  sdpa(context, q, cache.k.view_rows(0, S), cache.v.view_rows(0, S));
-  tap("context", context);
-  ops.linear(out, merge_heads(context), w.o.weight, w.o.bias);
+  Tensor attn_out(q.shape());  // (T, H, D): what each head of each token has read
+  sdpa(attn_out, q, cache.k.view_rows(0, S), cache.v.view_rows(0, S));
+  tap("attn_out", attn_out);
+  ops.linear(out, merge_heads(attn_out), w.o.weight, w.o.bias);
 }
 
 void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const DecoderWeights& w, KvCache& cache,
@@ -103,7 +103,7 @@ void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const Decod
     const LayerWeights& layer = w.layers[i];
     ops.layer_norm(normed, x, layer.attention_norm.weight, layer.attention_norm.bias, w.epsilon);
     tap("attention_normed", normed);
-    attention(ops, attended, normed, layer.attention, w.heads, w.kv_heads, cache.layers[i], start_pos);
+    attention(ops, attended, normed, layer.attention, w.num_heads, w.num_kv_heads, cache.layers[i], start_pos);
     tap("attention", attended);
     ops.add(x, attended);
     lesson_04::feed_forward(ops, x, layer, w.epsilon);

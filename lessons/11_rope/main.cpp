@@ -28,15 +28,15 @@ static float score(const Tensor& cos, const Tensor& sin, int64_t p, int64_t s) {
 /// The logits after the last token of a text whose first token is said to stand at position `first`.
 static Tensor logits_at(int64_t first, const Ids& text, const char* name, Forward forward) {
   DecoderCheckpoint model(weights_directory() / "hybrid" / name);
-  const int64_t T = int64_t(text.size()), V = model.config.vocabulary;
+  const int64_t T = int64_t(text.size()), V = model.config.vocab_size;
   Tensor& learned = model.weights.position_embedding;  // (context, C), or empty
   RopeTables& rotary = model.weights.rotary;
   const Tensor cos = std::move(rotary.cos), sin = std::move(rotary.sin);  // (context, D/2), or empty
   if (learned) learned = learned.view_rows(first, T);
   if (cos) rotary = {cos.view_rows(first, T), sin.view_rows(first, T)};
   KvCache cache;
-  const Shape room{T, model.config.kv_heads, model.config.head_width};  // (capacity, G, D)
-  for (int64_t i = 0; i < model.config.layers; ++i) cache.layers.push_back({Tensor(room), Tensor(room)});
+  const Shape room{T, model.config.num_kv_heads, model.config.head_dim};  // (capacity, G, D)
+  for (int64_t i = 0; i < model.config.num_layers; ++i) cache.layers.push_back({Tensor(room), Tensor(room)});
   CpuOps ops;
   Tensor logits({T, V});  // (T, V)
   forward(ops, logits, Tensor::view_of(text.data(), {T}, DType::i32), model.weights, cache, 0);

@@ -58,9 +58,9 @@ int main() {
     std::vector<int32_t> ids = words.encode("Once upon a time, there was a girl named Lily. She had a red ball.");
     ids.insert(ids.begin(), words.bos());
     const int64_t T = int64_t(ids.size());
-    const Shape rows{T, model.config.kv_heads, model.config.head_width};  // (capacity, G, D)
+    const Shape rows{T, model.config.num_kv_heads, model.config.head_dim};  // (capacity, G, D)
     KvCache cache;
-    for (int64_t i = 0; i < model.config.layers; ++i) cache.layers.push_back({Tensor(rows), Tensor(rows)});
+    for (int64_t i = 0; i < model.config.num_layers; ++i) cache.layers.push_back({Tensor(rows), Tensor(rows)});
     Tensor logits({T, words.size()});  // (T, V)
     const auto forward = name[1] == '1' ? lesson_11::decoder_forward : lesson_12::decoder_forward;
     forward(ops, logits, Tensor::view_of(ids.data(), {T}, DType::i32), model.weights, cache, 0);

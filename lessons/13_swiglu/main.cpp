@@ -51,10 +51,10 @@ int main() {
     const Vocabulary words(directory / "vocabulary.json");
     std::vector<int32_t> ids = words.encode("Lily had a red ball. She took the");
     ids.insert(ids.begin(), words.bos());
-    const int64_t T = int64_t(ids.size()), F = model.config.inner_width;
-    const Shape rows{T, model.config.kv_heads, model.config.head_width};  // (capacity, G, D)
+    const int64_t T = int64_t(ids.size()), F = model.config.intermediate_size;
+    const Shape rows{T, model.config.num_kv_heads, model.config.head_dim};  // (capacity, G, D)
     KvCache cache;
-    for (int64_t i = 0; i < model.config.layers; ++i) cache.layers.push_back({Tensor(rows), Tensor(rows)});
+    for (int64_t i = 0; i < model.config.num_layers; ++i) cache.layers.push_back({Tensor(rows), Tensor(rows)});
     Tensor hidden, logits({T, words.size()});  // (T, F), (T, V)
     watch_taps([&](const std::string& tap, const Tensor& tapped) {
       if (tap == "layers.0.hidden") hidden = tapped.copy();

@@ -58,7 +58,7 @@ void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const Decod
     const LayerWeights& layer = w.layers[i];
     rms_norm(normed, x, layer.attention_norm.weight, w.epsilon);
     tap("attention_normed", normed);
-    lesson_11::attention(ops, attended, normed, layer.attention, w.heads, w.kv_heads, w.rotary, cache.layers[i],
+    lesson_11::attention(ops, attended, normed, layer.attention, w.num_heads, w.num_kv_heads, w.rotary, cache.layers[i],
                          start_pos);
     tap("attention", attended);
     ops.add(x, attended);

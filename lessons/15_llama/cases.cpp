@@ -18,8 +18,8 @@ static Ids list(const Tensor& t) { return {numbers(t).begin(), numbers(t).end()}
 
 static KvCache new_cache(const Config& c, int64_t sequences, int64_t capacity) {
   KvCache cache;
-  for (int64_t i = 0; i < c.layers; ++i) {
-    const Shape shape{sequences, capacity, c.kv_heads, c.head_width};  // (B, capacity, G, D)
+  for (int64_t i = 0; i < c.num_layers; ++i) {
+    const Shape shape{sequences, capacity, c.num_kv_heads, c.head_dim};  // (B, capacity, G, D)
     cache.layers.push_back({Tensor(shape), Tensor(shape)});
   }
   return cache;
@@ -29,7 +29,7 @@ static std::string layer_name(size_t i, const char* what) { return "layers." + s
 
 static void run_weights(const CaseInput& in, const Pieces& pieces, Recording& rec) {
   const LlamaCheckpoint& model = llama_of(in);
-  const RopeTables rotary = pieces.rotary_table(model.config.rope, model.config.head_width, model.config.context);
+  const RopeTables rotary = pieces.rotary_table(model.config.rope, model.config.head_dim, model.config.max_seq_len);
   rec.output("cos", rotary.cos);
   rec.output("sin", rotary.sin);
   rec.output("output", converted(pieces.output_weight(model.file, model.config), DType::f32));
@@ -56,7 +56,7 @@ static void run_forward(const CaseInput& in, const Pieces& pieces, Recording& re
       batch.token.push_back(token[first]), batch.sequence.push_back(sequence[first]);
       batch.position.push_back(position[first]), batch.wanted.push_back(n);
     }
-    Tensor logits({rows, model.config.vocabulary});  // (N, V)
+    Tensor logits({rows, model.config.vocab_size});  // (N, V)
     pieces.llama_forward(ops, logits, batch, model.weights, cache);
     rec.output("logits", logits);
   }
@@ -75,7 +75,7 @@ static void run_logits(const CaseInput& in, const Pieces& pieces, Recording& rec
   batch.add(0, numbers(in["tokens"]), 0, /*only_last=*/false);
   batch.wanted.erase(batch.wanted.begin(), batch.wanted.begin() + int64_t(in.scalar("from")));
   KvCache cache = new_cache(model.config, 1, batch.rows());
-  Tensor logits({int64_t(batch.wanted.size()), model.config.vocabulary});  // (M, V)
+  Tensor logits({int64_t(batch.wanted.size()), model.config.vocab_size});  // (M, V)
   pieces.llama_forward(ops, logits, batch, model.weights, cache);
   rec.output("logits", logits);
 }
@@ -85,9 +85,9 @@ static void run_logits(const CaseInput& in, const Pieces& pieces, Recording& rec
 static void run_prompt(const CaseInput& in, const Pieces& pieces, Recording& rec) {
   const LlamaCheckpoint& model = llama_of(in);
   CountingOps ops(rec);
-  KvCache cache = new_cache(model.config, 2, model.config.context);
+  KvCache cache = new_cache(model.config, 2, model.config.max_seq_len);
   const auto feed = [&](const Batch& batch) {
-    Tensor logits({int64_t(batch.wanted.size()), model.config.vocabulary});  // (M, V)
+    Tensor logits({int64_t(batch.wanted.size()), model.config.vocab_size});  // (M, V)
     pieces.llama_forward(ops, logits, batch, model.weights, cache);
     return logits;
   };

@@ -20,7 +20,7 @@ using Ids = std::vector<int32_t>;
 /// frequency of lesson 11, θ^(-2i/D), slowed down as rope.scaling says: none, linear or llama3.
 /// Chen and others 2023, "Extending Context Window of Large Language Models via Positional Interpolation", section 2.3;
 /// Llama 3.1's own rule has no paper: its reference code defines it.
-RopeTables rotary_table(const RopeConfig& rope, int64_t head_width, int64_t context);
+RopeTables rotary_table(const RopeConfig& rope, int64_t head_dim, int64_t context);
 
 /// The weight of the output projection, (V, C): the tensor lm_head.weight, or the token embedding once more where
 /// config.tied says that the model has no other. The same memory as the file's, not a copy. Press and Wolf 2017, "Using

@@ -33,7 +33,7 @@ struct LessonOps : CpuOps {
 
 int main() {
   LlamaCheckpoint model(weights_directory() / "stories");
-  model.weights.rotary = lesson_15::rotary_table(model.config.rope, model.config.head_width, model.config.context);
+  model.weights.rotary = lesson_15::rotary_table(model.config.rope, model.config.head_dim, model.config.max_seq_len);
   model.weights.output = lesson_15::output_weight(model.file, model.config);
   const auto words = load_tokenizer(weights_directory() / "stories");
   const auto generate = [&](Ops& ops, const std::vector<std::string>& texts, int64_t n) {

@@ -8,12 +8,12 @@
 
 namespace lesson_15 {
 
-RopeTables rotary_table(const RopeConfig& rope, int64_t head_width, int64_t context) {
+RopeTables rotary_table(const RopeConfig& rope, int64_t head_dim, int64_t context) {
   using Scaling = RopeConfig::Scaling;
-  const int64_t half = head_width / 2;
+  const int64_t half = head_dim / 2;
   RopeTables table{Tensor({context, half}), Tensor({context, half})};
   for (int64_t i = 0; i < half; ++i) {
-    double f = std::pow(rope.theta, -2.0 * double(i) / double(head_width));
+    double f = std::pow(rope.theta, -2.0 * double(i) / double(head_dim));
     // >>> Scaling::linear divides each f by rope.factor; Scaling::llama3 that of slow pairs, and blends up to fast ones
     if (rope.scaling == Scaling::linear) f /= rope.factor;
     if (rope.scaling == Scaling::llama3) {
@@ -44,7 +44,7 @@ static Tensor tensor_of(const Ids& numbers) {
 
 void attention(Ops& ops, Tensor& out, const Tensor& x, const LlamaLayer& layer, const LlamaWeights& w,
                const Batch& batch, LayerCache& cache) {
-  const int64_t N = batch.rows(), H = w.heads, G = w.kv_heads, D = layer.qkv.q.dim(0) / H;
+  const int64_t N = batch.rows(), H = w.num_heads, G = w.num_kv_heads, D = layer.qkv.q.dim(0) / H;
   Tensor q({N, H, D}), k({N, G, D}), v({N, G, D});
   Tensor q_row = q.reshaped({N, H * D}), k_row = k.reshaped({N, G * D}), v_row = v.reshaped({N, G * D});  // same memory
   // >>> q_row, k_row, v_row = x times layer.qkv.q, layer.qkv.k, layer.qkv.v: ops.linear, whose bias is empty here: {}
@@ -59,11 +59,11 @@ void attention(Ops& ops, Tensor& out, const Tensor& x, const LlamaLayer& layer, 
   // <<<
   tap("q", q), tap("k", k), tap("v", v);
 
-  Tensor context({N, H, D});  // (N, H, D): what each row has read
+  Tensor attn_out({N, H, D});  // (N, H, D): what each row has read
   for (int64_t n = 0; n < N; ++n) {
     const int64_t b = batch.sequence[size_t(n)], p = batch.position[size_t(n)];
     const Tensor query = q.view_rows(n, 1);  // (1, H, D)
-    Tensor read = context.view_rows(n, 1);   // (1, H, D)
+    Tensor read = attn_out.view_rows(n, 1);   // (1, H, D)
     // >>> copy row n of k and v to row p of the cache of sequence b; then ops.sdpa over its rows up to p
     const Tensor keys = cache.k[b], values = cache.v[b];                // (capacity, G, D)
     Tensor key = keys.view_rows(p, 1), value = values.view_rows(p, 1);  // (1, G, D)
@@ -72,8 +72,8 @@ void attention(Ops& ops, Tensor& out, const Tensor& x, const LlamaLayer& layer, 
     ops.sdpa(read, query, keys.view_rows(0, p + 1), values.view_rows(0, p + 1));
     // <<<
   }
-  tap("context", context);
-  ops.linear(out, context.reshaped({N, H * D}), layer.o, {});
+  tap("attn_out", attn_out);
+  ops.linear(out, attn_out.reshaped({N, H * D}), layer.o, {});
 }
 
 void feed_forward(Ops& ops, Tensor& x, const LlamaLayer& layer, float epsilon) {
@@ -123,7 +123,7 @@ void llama_forward(Ops& ops, Tensor& logits, const Batch& batch, const LlamaWeig
 static KvCache empty_cache(const LlamaWeights& w, int64_t B, int64_t capacity) {
   KvCache cache;
   for (const LlamaLayer& layer : w.layers) {
-    const Shape shape{B, capacity, w.kv_heads, layer.qkv.k.dim(0) / w.kv_heads};  // (B, capacity, G, D)
+    const Shape shape{B, capacity, w.num_kv_heads, layer.qkv.k.dim(0) / w.num_kv_heads};  // (B, capacity, G, D)
     cache.layers.push_back({Tensor(shape), Tensor(shape)});
   }
   return cache;

@@ -34,36 +34,36 @@ static const Model& model_of(const CaseInput& in) {
                                 on_device(l.down)});
   m.weights.final_norm = on_device(w.final_norm), m.weights.output = on_device(w.output);
   m.weights.rotary = {on_device(w.rotary.cos), on_device(w.rotary.sin)};
-  m.weights.epsilon = w.epsilon, m.weights.heads = w.heads, m.weights.kv_heads = w.kv_heads;
+  m.weights.epsilon = w.epsilon, m.weights.num_heads = w.num_heads, m.weights.num_kv_heads = w.num_kv_heads;
   return open.emplace(in.model, std::move(m)).first->second;
 }
 
 static KvCache new_cache(const Config& c, int64_t sequences, int64_t capacity) {
   KvCache cache;
-  const Shape shape{sequences, capacity, c.kv_heads, c.head_width};  // (B, capacity, G, D)
-  for (int64_t i = 0; i < c.layers; ++i) cache.layers.push_back({to_device(Tensor(shape)), to_device(Tensor(shape))});
+  const Shape shape{sequences, capacity, c.num_kv_heads, c.head_dim};  // (B, capacity, G, D)
+  for (int64_t i = 0; i < c.num_layers; ++i) cache.layers.push_back({to_device(Tensor(shape)), to_device(Tensor(shape))});
   return cache;
 }
 
 /// Room for N rows on a cache of this capacity.
 static StepBuffers new_buffers(const Config& c, int64_t N, int64_t capacity) {
   const auto rows = [&](int64_t columns) { return to_device(Tensor({N, columns})); };
-  const auto heads = [&](int64_t count) { return to_device(Tensor({N, count, c.head_width})); };
+  const auto heads = [&](int64_t count) { return to_device(Tensor({N, count, c.head_dim})); };
   const auto list = [&] { return to_device(Tensor({N}, DType::i32)); };
-  const size_t floats = attention_04_workspace(int(N), int(capacity), int(c.heads), int(c.kv_heads), int(c.head_width));
+  const size_t floats = attention_04_workspace(int(N), int(capacity), int(c.num_heads), int(c.num_kv_heads), int(c.head_dim));
   return {list(),
           list(),
           list(),
-          rows(c.width),
-          rows(c.width),
-          heads(c.heads),
-          heads(c.heads),
-          heads(c.kv_heads),
-          heads(c.kv_heads),
-          rows(c.inner_width),
-          rows(c.inner_width),
+          rows(c.hidden_size),
+          rows(c.hidden_size),
+          heads(c.num_heads),
+          heads(c.num_heads),
+          heads(c.num_kv_heads),
+          heads(c.num_kv_heads),
+          rows(c.intermediate_size),
+          rows(c.intermediate_size),
           to_device(Tensor({int64_t(floats)})),
-          rows(c.vocabulary)};
+          rows(c.vocab_size)};
 }
 
 /// The next `rows` entries of a list of the case, as the first ones of a list on the device.

@@ -12,7 +12,7 @@ namespace rungs {
 struct StepBuffers {
   Tensor token, sequence, position;  ///< (N) i32: row n is token[n] of sequence[n] at position[n]
   Tensor x, normed;                  ///< (N, C)
-  Tensor q, context;                 ///< (N, H, D)
+  Tensor q, attn_out;                ///< (N, H, D)
   Tensor k, v;                       ///< (N, G, D)
   Tensor gate, up;                   ///< (N, F)
   Tensor workspace;                  ///< what attention_04 wants

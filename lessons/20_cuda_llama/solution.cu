@@ -49,9 +49,9 @@ void llama_forward(const LlamaWeights& w, const KvCache& cache, StepBuffers& b, 
     // <<<
 
     // >>> context = attention over the cache; x += its product with o
-    attention_04(b.context.data(), b.q.data(), past.k.data(), past.v.data(), sequence, position, b.workspace.data(), N,
+    attention_04(b.attn_out.data(), b.q.data(), past.k.data(), past.v.data(), sequence, position, b.workspace.data(), N,
                  rows.capacity, H, G, D, stream);
-    add_linear(b.x, b.context, layer.o, N, stream);
+    add_linear(b.x, b.attn_out, layer.o, N, stream);
     // <<<
 
     // >>> normed = RMSNorm of x with the norm of the feed-forward; x += down(silu(gate) ∘ up)

@@ -16,8 +16,8 @@ double gigabytes(int64_t bytes) {
 }
 
 int64_t parameters(const Config& c) {
-  const int64_t C = c.width, H = c.heads, G = c.kv_heads, D = c.head_width, F = c.inner_width;
-  const int64_t V = c.vocabulary, L = c.layers;
+  const int64_t C = c.hidden_size, H = c.num_heads, G = c.num_kv_heads, D = c.head_dim, F = c.intermediate_size;
+  const int64_t V = c.vocab_size, L = c.num_layers;
   int64_t embedding = 0, attention = 0, feed_forward = 0, norms = 0, output = 0;
   // >>> embedding = the table of all tokens
   embedding = V * C;
@@ -47,8 +47,8 @@ int64_t parameters(const Config& c) {
 }
 
 int64_t course_parameters(const Config& c) {
-  const int64_t C = c.width, H = c.heads, G = c.kv_heads, D = c.head_width, F = c.inner_width;
-  const int64_t V = c.vocabulary, L = c.layers;
+  const int64_t C = c.hidden_size, H = c.num_heads, G = c.num_kv_heads, D = c.head_dim, F = c.intermediate_size;
+  const int64_t V = c.vocab_size, L = c.num_layers;
   int64_t tables = 0, attention = 0, feed_forward = 0;
   // >>> tables = the embedding and the output projection, tied or not
   tables = 2 * V * C;
@@ -70,12 +70,12 @@ int64_t course_parameters(const Config& c) {
 int64_t cache_bytes(const Config& c, int64_t context, int64_t element_bytes) {
   int64_t row = 0;  // elements
   // >>> row = what one layer keeps of one token: a key and a value for each key/value head
-  row = 2 * c.kv_heads * c.head_width;
+  row = 2 * c.num_kv_heads * c.head_dim;
   // <<<
   tap_count("row", row);
 
   // >>> return the bytes of the rows of all tokens in all layers
-  return c.layers * context * row * element_bytes;
+  return c.num_layers * context * row * element_bytes;
   // <<<
 }
 
@@ -99,16 +99,16 @@ int64_t largest_batch(int64_t memory, int64_t parameter_bytes, int64_t cache_byt
 
 Share per_gpu(const Config& c, int64_t gpus, int64_t context, int64_t weight_bytes, int64_t element_bytes) {
   // >>> throw std::invalid_argument where gpus does not divide H, or where G and gpus do not divide one another
-  if (c.heads % gpus != 0 || (c.kv_heads % gpus != 0 && gpus % c.kv_heads != 0))
+  if (c.num_heads % gpus != 0 || (c.num_kv_heads % gpus != 0 && gpus % c.num_kv_heads != 0))
     throw std::invalid_argument("the heads cannot be dealt out evenly");
   // <<<
 
   Config one = c;  // a model of what this GPU holds
   // >>> change those sizes of `one` that are dealt out; F and V are rounded up
-  one.heads = c.heads / gpus;
-  one.kv_heads = std::max<int64_t>(1, c.kv_heads / gpus);
-  one.inner_width = (c.inner_width + gpus - 1) / gpus;
-  one.vocabulary = (c.vocabulary + gpus - 1) / gpus;
+  one.num_heads = c.num_heads / gpus;
+  one.num_kv_heads = std::max<int64_t>(1, c.num_kv_heads / gpus);
+  one.intermediate_size = (c.intermediate_size + gpus - 1) / gpus;
+  one.vocab_size = (c.vocab_size + gpus - 1) / gpus;
   // <<<
 
   // >>> return the bytes of its parameters and of its cache

@@ -31,9 +31,9 @@ static void record(Recording& rec, const Work& work) {
 static Config config_of(const CaseInput& in) {
   if (!in.model.empty()) return load_config(weights_directory() / in.model);
   Config c;
-  c.width = number(in, "width"), c.heads = number(in, "heads"), c.kv_heads = number(in, "kv_heads");
-  c.head_width = number(in, "head_width"), c.inner_width = number(in, "inner_width");
-  c.layers = number(in, "layers"), c.vocabulary = number(in, "vocabulary");
+  c.hidden_size = number(in, "hidden_size"), c.num_heads = number(in, "num_heads"), c.num_kv_heads = number(in, "num_kv_heads");
+  c.head_dim = number(in, "head_dim"), c.intermediate_size = number(in, "intermediate_size");
+  c.num_layers = number(in, "num_layers"), c.vocab_size = number(in, "vocab_size");
   return c;
 }
 

@@ -15,7 +15,7 @@ static void tap_work(const std::string& part, const Work& work) {
 }
 
 Work attention(int64_t queries, int64_t keys, int64_t d, int64_t element_bytes) {
-  Work scores, softmax, context;
+  Work scores, softmax, attn_out;
   // >>> scores: of each query with each key, d multiplications and d additions; Q (queries, d) and K (keys, d) to S
   scores.flops = double(2 * queries * keys * d);
   scores.bytes = double(element_bytes * (queries * d + keys * d + queries * keys));
@@ -28,12 +28,12 @@ Work attention(int64_t queries, int64_t keys, int64_t d, int64_t element_bytes) 
   // <<<
   tap_work("softmax", softmax);
 
-  // >>> context: P (queries, keys) times V (keys, d), to O (queries, d)
-  context.flops = double(2 * queries * d * keys);
-  context.bytes = double(element_bytes * (queries * keys + keys * d + queries * d));
+  // >>> attn_out: P (queries, keys) times V (keys, d), to O (queries, d)
+  attn_out.flops = double(2 * queries * d * keys);
+  attn_out.bytes = double(element_bytes * (queries * keys + keys * d + queries * d));
   // <<<
-  tap_work("context", context);
-  return scores + softmax + context;
+  tap_work("attn_out", attn_out);
+  return scores + softmax + attn_out;
 }
 
 Work prefill_attention(int64_t N, int64_t d, int64_t element_bytes) {
@@ -56,8 +56,8 @@ Work linear(int64_t rows, int64_t in, int64_t out, int64_t element_bytes) {
 }
 
 Work forward(const Config& config, int64_t batch, int64_t rows, int64_t past, int64_t element_bytes) {
-  const int64_t C = config.width, H = config.heads, G = config.kv_heads, D = config.head_width;
-  const int64_t F = config.inner_width, L = config.layers, V = config.vocabulary, e = element_bytes;
+  const int64_t C = config.hidden_size, H = config.num_heads, G = config.num_kv_heads, D = config.head_dim;
+  const int64_t F = config.intermediate_size, L = config.num_layers, V = config.vocab_size, e = element_bytes;
 
   Work embedding, projections, attended, feed_forward, output;
   // >>> embedding: no FLOPs; the row of each token fed is read from the table and written as x

@@ -99,7 +99,7 @@ TEST_CASE("the shares of tensor parallelism are whole heads, and every GPU has a
   CHECK_THROWS_WITH_AS(share_of_gpu(llama(), 1024, 3), "tp: 32 query heads cannot be dealt out evenly to 3 GPUs",
                        UsageError);
   Config six = llama();
-  six.heads = 24, six.kv_heads = 6;
+  six.num_heads = 24, six.num_kv_heads = 6;
   CHECK_THROWS_WITH_AS(share_of_gpu(six, 1024, 4), "tp: 6 key/value heads cannot be dealt out evenly to 4 GPUs",
                        UsageError);
 }
@@ -113,10 +113,10 @@ TEST_CASE("a batch is rounded down, and none fits where the parameters do not") 
 
 TEST_CASE("counts that do not fit in 63 bits are refused") {
   Config huge = llama();
-  huge.layers = huge.width = huge.inner_width = int64_t(1) << 40;
+  huge.num_layers = huge.hidden_size = huge.intermediate_size = int64_t(1) << 40;
   CHECK_THROWS_WITH_AS(count_parameters(huge), "these sizes make a count of more than 63 bits", UsageError);
   CHECK_THROWS_AS(cache_elements(huge, int64_t(1) << 40), UsageError);
   Config wide = llama();  // each part fits, their sum does not
-  wide.layers = 1, wide.width = int64_t(1) << 31, wide.vocabulary = (int64_t(1) << 32) - 1, wide.inner_width = 1;
+  wide.num_layers = 1, wide.hidden_size = int64_t(1) << 31, wide.vocab_size = (int64_t(1) << 32) - 1, wide.intermediate_size = 1;
   CHECK_THROWS_AS(count_parameters(wide), UsageError);
 }

@@ -65,13 +65,13 @@ TEST_CASE("every part of version 0 stands where its format says") {
   const auto path = write_file(folder / "m.bin", version_0());
   const Llama2cHeader h = read_llama2c_header(path);
   CHECK(h.version == 0);
-  CHECK(h.width == 4);
-  CHECK(h.inner_width == 3);
-  CHECK(h.layers == 1);
-  CHECK(h.heads == 2);
-  CHECK(h.kv_heads == 1);
-  CHECK(h.vocabulary == 5);
-  CHECK(h.context == 2);
+  CHECK(h.hidden_size == 4);
+  CHECK(h.intermediate_size == 3);
+  CHECK(h.num_layers == 1);
+  CHECK(h.num_heads == 2);
+  CHECK(h.num_kv_heads == 1);
+  CHECK(h.vocab_size == 5);
+  CHECK(h.max_seq_len == 2);
   CHECK(h.tied);
   const TensorSet file = open_llama2c(path);
   CHECK(file.names().size() == 11);
@@ -94,7 +94,7 @@ TEST_CASE("a negative vocabulary of version 0 says that the output projection st
   const Folder folder;
   const auto path = write_file(folder / "m.bin", with(version_0(), 20, -5) + counting(embedding, 1000));
   CHECK_FALSE(read_llama2c_header(path).tied);
-  CHECK(read_llama2c_header(path).vocabulary == 5);
+  CHECK(read_llama2c_header(path).vocab_size == 5);
   CHECK(open_llama2c(path).get("lm_head.weight").value(0) == 1000);
 }
 

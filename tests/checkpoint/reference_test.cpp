@@ -24,7 +24,7 @@ TEST_CASE("every kind of file gives the logits of transformers") {
     REQUIRE(std::sscanf(read_text(folder / "reference.json").c_str(), "{\"error32\": %lf}", &error32) == 1);
     Batch batch;
     batch.add(0, {tokens.data<int32_t>(), size_t(tokens.count())}, 0, false);
-    Tensor logits({tokens.count(), model->config().vocabulary});
+    Tensor logits({tokens.count(), model->config().vocab_size});
     model->forward(logits, batch, nullptr);
     const Comparison c = compare(logits, want, {.absolute = budget_per_error32 * error32});
     CHECK(c.shape_problem == "");

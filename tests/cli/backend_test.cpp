@@ -13,7 +13,7 @@ namespace {
 
 const std::string backends[] = {"cuda-naive", "cuda"};
 
-std::string on_host(const std::string& backend) { return " --backend " + backend + " --on host"; }
+std::string on_host(const std::string& backend) { return " --backend " + backend + " --on emulator"; }
 
 }  // namespace
 
@@ -65,19 +65,19 @@ TEST_CASE("bench cache measures a backend and says which") {
   const Outcome run = run_rungs("bench cache --json --lengths 4 --tokens 2 --model " + tiny.path.string() + " --out " +
                                 (folder / "cache.json").string() + on_host("cuda"));
   CHECK(run.status == 0);
-  CHECK(json::parse(run.out)["backend"] == "cuda on host");
+  CHECK(json::parse(run.out)["backend"] == "cuda on emulator");
 }
 
 TEST_CASE("where a backend cannot be used one sentence says what to do") {
   const TinyModel tiny;
   const std::string generate = "generate --max-tokens 2 --prompt a --model " + tiny.path.string();
-  check_fails(generate + " --on host", 2, "--on requires --backend");
+  check_fails(generate + " --on emulator", 2, "--on requires --backend");
   check_fails(generate + " --mine --backend cuda", 2, "--backend excludes --mine");
   check_fails(generate + " --backend gpu", 2, "--backend: gpu not in {cpu,cuda-naive,cuda}");
   const Outcome gpu = run_rungs(generate + " --backend cuda");
   if (gpu.status == 0) return;  // there is one
   CHECK(gpu.status == 2);
-  CHECK(gpu.err.find("with --on host the same kernels run on the processor\n") != std::string::npos);
+  CHECK(gpu.err.find("with --on emulator the same kernels run on the processor\n") != std::string::npos);
   CHECK(std::count(gpu.err.begin(), gpu.err.end(), '\n') == 1);
 }
 

@@ -66,9 +66,9 @@ namespace {
 struct TinyLlama {
   explicit TinyLlama(int64_t context, int64_t layers = 2) {
     Config c = *named_shape("stories15M");
-    c.context = context, c.width = 16, c.heads = 2, c.kv_heads = 2, c.head_width = 8, c.inner_width = 32,
-    c.layers = layers;
-    c.vocabulary = 100;
+    c.max_seq_len = context, c.hidden_size = 16, c.num_heads = 2, c.num_kv_heads = 2, c.head_dim = 8, c.intermediate_size = 32,
+    c.num_layers = layers;
+    c.vocab_size = 100;
     save_random_llama(folder.path(), c, DType::bf16, 1);
   }
   Folder folder;
@@ -120,10 +120,10 @@ TEST_CASE("bench batch draws the pictures where gnuplot is installed") {
 
 TEST_CASE("bench batch measures a backend and says which") {
   const TinyLlama tiny(64);
-  const Outcome run = run_rungs(tiny.bench + " --batch 1 --input 4 --output 2 --json --backend cuda --on host");
+  const Outcome run = run_rungs(tiny.bench + " --batch 1 --input 4 --output 2 --json --backend cuda --on emulator");
   CHECK(run.status == 0);
   const json report = json::parse(run.out);
-  CHECK(report["backend"] == "cuda on host");
+  CHECK(report["backend"] == "cuda on emulator");
   CHECK(report["rows"][0]["predicted_seconds"].is_null());  // the roof is that of another machine
 }
 

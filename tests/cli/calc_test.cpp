@@ -57,13 +57,13 @@ TEST_CASE("calc memory refuses what makes no sense, and says what would") {
               "Llama-3-8B?");
   check_fails("calc memory --layers 0", 2,
               "layers: wanted a positive whole number such as 4096 or 8B, found \"0\", which is less than 1");
-  check_fails("calc memory --width -4096", 2,
-              "width: wanted a positive whole number such as 4096 or 8B, found \"-4096\", which is less than 1");
-  check_fails("calc memory --inner many", 2,
-              "inner: wanted a positive whole number such as 4096 or 8B, found \"many\"");
-  check_fails("calc memory --vocabulary 2000000000000000", 2,
-              "vocabulary: wanted at most 2^40, found \"2000000000000000\"");
-  check_fails("calc memory --layers 1T --width 1T --heads 1 --kv-heads 1", 2,
+  check_fails("calc memory --hidden-size -4096", 2,
+              "hidden-size: wanted a positive whole number such as 4096 or 8B, found \"-4096\", which is less than 1");
+  check_fails("calc memory --intermediate-size many", 2,
+              "intermediate-size: wanted a positive whole number such as 4096 or 8B, found \"many\"");
+  check_fails("calc memory --vocab-size 2000000000000000", 2,
+              "vocab-size: wanted at most 2^40, found \"2000000000000000\"");
+  check_fails("calc memory --layers 1T --hidden-size 1T --heads 1 --kv-heads 1", 2,
               "these sizes make a count of more than 63 bits");
   check_fails(
       "calc memory --context 128q", 2,
@@ -106,8 +106,8 @@ TEST_CASE("calc intensity derives the counts step by step, beside the course's")
   CHECK(csv.out.starts_with(
       "phase,context,batch,count,flops,bytes,flops_per_byte\n\"prefill\",1024,1,\"exact\",542113792.0,"));
   CHECK(std::count(csv.out.begin(), csv.out.end(), '\n') == 6);
-  check_fails("calc intensity --head-width 0", 2,
-              "head-width: wanted a positive whole number such as 4096 or 8B, found \"0\", which is less than 1");
+  check_fails("calc intensity --head-dim 0", 2,
+              "head-dim: wanted a positive whole number such as 4096 or 8B, found \"0\", which is less than 1");
   check_fails("calc intensity --batch 1,x", 2, "batch: wanted a positive whole number such as 4096 or 8B, found \"x\"");
 }
 

@@ -75,10 +75,10 @@ TEST_CASE("what inspect says of memory is what a model and its cache ask for") {
     const int64_t scratch = ops.bytes;
     const Config& c = model->config();
     const MemoryEstimate f = memory_estimate(c, 3, 9, 7);
-    CHECK(f.scratch == scratch + 3 * c.vocabulary * 4);
+    CHECK(f.scratch == scratch + 3 * c.vocab_size * 4);
     const KvCache cache(ops, c, 3, 9);
     CHECK(f.cache == ops.bytes - scratch);
-    CHECK(f.angles == (c.rotary ? 9 * c.head_width * 4 : 0));
+    CHECK(f.angles == (c.rotary ? 9 * c.head_dim * 4 : 0));
   }
 }
 
@@ -179,7 +179,7 @@ TEST_CASE("a random model is the same for the same seed, and runs") {
   CHECK(a != read_text(folder / "c/model.safetensors"));
   CpuOps ops;
   const auto model = load_model(ops, folder / "a", {.max_rows = 3});
-  CHECK(model->config().context == 40);
+  CHECK(model->config().max_seq_len == 40);
   Batch batch;
   batch.add(0, std::vector<int32_t>{1, 500, 31999}, 0, false);
   Tensor logits({3, 32000});

@@ -171,8 +171,8 @@ TEST_CASE("a replayed step reads its token and position and sequence and cache a
   Stories cpu(cpu_ops), device(cuda_ops());
   const Config& c = cpu.model->config();
   const double budget = 2 * cases("logits").at(0)->find("logits")->budget().absolute;
-  Tensor want = cpu_ops.allocate({1, c.vocabulary}), got = cuda_ops().allocate({1, c.vocabulary});
-  Tensor other = cuda_ops().allocate({1, c.vocabulary});
+  Tensor want = cpu_ops.allocate({1, c.vocab_size}), got = cuda_ops().allocate({1, c.vocab_size});
+  Tensor other = cuda_ops().allocate({1, c.vocab_size});
   KvCache cpu_a(cpu_ops, c, 2, 40), cpu_b(cpu_ops, c, 2, 40), a(cuda_ops(), c, 2, 40), b(cuda_ops(), c, 2, 40);
   const auto same = [&](KvCache& on_cpu, KvCache& on_device, Tensor& logits, const Ids& tokens, int32_t sequence,
                         int64_t start) {
@@ -207,7 +207,7 @@ TEST_CASE("a graph is forgotten where memory was given back") {
   Stories cpu(cpu_ops);
   const Config& c = cpu.model->config();
   const double budget = 2 * cases("logits").at(0)->find("logits")->budget().absolute;
-  Tensor want = cpu_ops.allocate({1, c.vocabulary}), got = cuda_ops().allocate({1, c.vocabulary});
+  Tensor want = cpu_ops.allocate({1, c.vocab_size}), got = cuda_ops().allocate({1, c.vocab_size});
   KvCache cpu_cache(cpu_ops, c, 1, 40), cache(cuda_ops(), c, 1, 40);
   const auto expected = steps(*cpu.model, want, cpu_cache, {0, 1, 2, 3}, 0, 0);
   alignas(Llama) std::byte place[sizeof(Llama)];

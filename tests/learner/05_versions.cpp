@@ -73,7 +73,7 @@ struct Right {
     project(q, x, w.q.weight, w.q.bias), project(k, x, w.k.weight, w.k.bias), project(v, x, w.v.weight, w.v.bias);
     tap("q", q), tap("k", k), tap("v", v);
     sdpa(read, q, k, v);
-    tap("context", read);
+    tap("attn_out", read);
     project(out, read, w.o.weight, w.o.bias);
   }
   void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const DecoderWeights& w) {

@@ -60,7 +60,7 @@ struct Right {
     ops.linear(v, x, w.v.weight, w.v.bias);
     tap("q", q), tap("k", k), tap("v", v);
     sdpa(read, q, k, v);
-    tap("context", read);
+    tap("attn_out", read);
     ops.linear(out, read, w.o.weight, w.o.bias);
   }
   virtual void layer(Ops& ops, Tensor& x, const LayerWeights& l, float epsilon) {

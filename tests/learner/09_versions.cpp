@@ -75,7 +75,7 @@ struct Right {
     }
     Tensor read({T, heads, D});
     sdpa(read, q, cache.k.view_rows(0, start + T), cache.v.view_rows(0, start + T));
-    tap("context", read);
+    tap("attn_out", read);
     for (int64_t t = 0; t < T; ++t)
       for (int64_t h = 0; h < heads; ++h)
         for (int64_t d = 0; d < D; ++d) merged(t, column(h, d, heads, D)) = read(t, h, d);
@@ -91,7 +91,7 @@ struct Right {
       const TapLayer tap_layer{int64_t(i)};
       const LayerWeights& l = w.layers[i];
       ops.layer_norm(normed, x, l.attention_norm.weight, l.attention_norm.bias, w.epsilon);
-      attention(ops, a, normed, l.attention, w.heads, cache.layers[i], start);
+      attention(ops, a, normed, l.attention, w.num_heads, cache.layers[i], start);
       tap("attention", a);
       ops.add(x, a);
       lesson_04::feed_forward(ops, x, l, w.epsilon);

@@ -64,7 +64,7 @@ struct Right {
     Tensor k_rows = cache.k.view_rows(start, T), v_rows = cache.v.view_rows(start, T);
     ops.copy(k_rows, k), ops.copy(v_rows, v);
     lesson_10::sdpa(read, q, cache.k.view_rows(0, start + T), cache.v.view_rows(0, start + T));
-    tap("context", read);
+    tap("attn_out", read);
     ops.linear(out, read.reshaped({T, heads * D}), w.o.weight, w.o.bias);
   }
   void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const DecoderWeights& w, KvCache& cache,
@@ -78,7 +78,7 @@ struct Right {
       const TapLayer tap_layer{int64_t(i)};
       const LayerWeights& l = w.layers[i];
       ops.layer_norm(normed, x, l.attention_norm.weight, l.attention_norm.bias, w.epsilon);
-      attention(ops, a, normed, l.attention, w.heads, w.kv_heads, w.rotary, cache.layers[i], start);
+      attention(ops, a, normed, l.attention, w.num_heads, w.num_kv_heads, w.rotary, cache.layers[i], start);
       tap("attention", a);
       ops.add(x, a);
       lesson_04::feed_forward(ops, x, l, w.epsilon);

@@ -15,7 +15,7 @@ TEST_CASE("lesson 15: the angles and the output projection equal the library's, 
   for (const char* name : {"gqa", "mha", "linear", "llama3", "newest_llama3"}) {
     INFO(name);
     const LlamaCheckpoint model(weights_directory() / "references/models" / (std::string("llama_") + name));
-    const RopeTables rotary = lesson_15::rotary_table(model.config.rope, model.config.head_width, model.config.context);
+    const RopeTables rotary = lesson_15::rotary_table(model.config.rope, model.config.head_dim, model.config.max_seq_len);
     // cos and sin of double angles that two formulas give: they may round to neighbouring floats.
     CHECK(compare(rotary.cos, model.weights.rotary.cos, {4 * unit_roundoff}).pass);
     CHECK(compare(rotary.sin, model.weights.rotary.sin, {4 * unit_roundoff}).pass);
@@ -29,7 +29,7 @@ TEST_CASE("lesson 15: the logits of rows of several sequences equal the library'
   const LlamaCheckpoint checkpoint(path);
   Llama library(ops, path);
   const Config& c = checkpoint.config;
-  KvCache plain(ops, c, 2, c.context), fast(ops, c, 2, c.context);
+  KvCache plain(ops, c, 2, c.max_seq_len), fast(ops, c, 2, c.max_seq_len);
   Batch batch;
   batch.add(1, std::vector<int32_t>{1, 9, 4, 7}, 0, false);
   batch.add(0, std::vector<int32_t>{1, 20}, 0, true);
@@ -37,7 +37,7 @@ TEST_CASE("lesson 15: the logits of rows of several sequences equal the library'
   const Case one = load_case(weights_directory() / "references/15_llama/10_llama_forward_whole_context_gqa");
   const Budget budget{2 * one.find("logits")->absolute};
   for (int call = 0; call < 2; ++call) {
-    Tensor got({int64_t(batch.wanted.size()), c.vocabulary}), want(got.shape());
+    Tensor got({int64_t(batch.wanted.size()), c.vocab_size}), want(got.shape());
     lesson_15::llama_forward(ops, got, batch, checkpoint.weights, plain);
     library.forward(want, batch, &fast);
     CHECK(compare(got, want, budget).pass);

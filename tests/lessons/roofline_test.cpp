@@ -42,8 +42,8 @@ TEST_CASE("lesson 23: the products of every published shape have the FLOPs that 
       for (const Operation& operation : operations(c, call, {}))
         if (operation.name != "attention") products += operation.work.flops;
       const lesson_23::Work attention =
-          double(c.layers * call.batch * c.kv_heads) *
-          lesson_23::attention(c.heads / c.kv_heads * call.rows, call.past + call.rows, c.head_width, 2);
+          double(c.num_layers * call.batch * c.num_kv_heads) *
+          lesson_23::attention(c.num_heads / c.num_kv_heads * call.rows, call.past + call.rows, c.head_dim, 2);
       CHECK(lesson_23::forward(c, call.batch, call.rows, call.past, 2).flops - attention.flops == products);
     }
 }

@@ -44,7 +44,7 @@ static const DecoderCheckpoint& trained() {
 
 static std::vector<int32_t> some_tokens(int64_t n) {
   std::vector<int32_t> tokens{trained().config.bos};
-  for (int64_t i = 1; i < n; ++i) tokens.push_back(int32_t((i * 37 + 5) % trained().config.vocabulary));
+  for (int64_t i = 1; i < n; ++i) tokens.push_back(int32_t((i * 37 + 5) % trained().config.vocab_size));
   return tokens;
 }
 
@@ -58,7 +58,7 @@ static Tensor library_logits(const std::vector<int32_t>& tokens) {
   Decoder decoder(ops, weights_directory() / "decoder", {.max_rows = int64_t(tokens.size())});
   Batch batch;
   batch.add(0, tokens, 0, false);
-  Tensor logits({batch.rows(), decoder.config().vocabulary});  // (T, V)
+  Tensor logits({batch.rows(), decoder.config().vocab_size});  // (T, V)
   decoder.forward(logits, batch, nullptr);
   return logits;
 }
@@ -110,7 +110,7 @@ TEST_CASE("lessons 05, 06 and 08: sdpa equals the library's, with and without a 
 TEST_CASE("lesson 06: the decoder's logits equal the library's") {
   CpuOps ops;
   const std::vector<int32_t> tokens = some_tokens(40);
-  Tensor logits({40, trained().config.vocabulary});
+  Tensor logits({40, trained().config.vocab_size});
   lesson_06::decoder_forward(ops, logits, ids(tokens), trained().weights);
   check_equal(logits, library_logits(tokens), two_float32_runs());
 }
@@ -118,19 +118,19 @@ TEST_CASE("lesson 06: the decoder's logits equal the library's") {
 TEST_CASE("lesson 08: cached logits equal the library's up to the last position of the context") {
   CpuOps ops;
   const Config& config = trained().config;
-  const std::vector<int32_t> tokens = some_tokens(config.context);
+  const std::vector<int32_t> tokens = some_tokens(config.max_seq_len);
   KvCache cache;
-  for (int64_t i = 0; i < config.layers; ++i)
-    cache.layers.push_back({Tensor({config.context, config.head_width}), Tensor({config.context, config.head_width})});
-  Tensor logits({config.context, config.vocabulary});
-  for (int64_t start = 0; start < config.context;) {
+  for (int64_t i = 0; i < config.num_layers; ++i)
+    cache.layers.push_back({Tensor({config.max_seq_len, config.head_dim}), Tensor({config.max_seq_len, config.head_dim})});
+  Tensor logits({config.max_seq_len, config.vocab_size});
+  for (int64_t start = 0; start < config.max_seq_len;) {
     const int64_t n =
-        std::min<int64_t>(start == 0 ? config.context - 3 : 1, config.context - start);  // prefill, then steps
+        std::min<int64_t>(start == 0 ? config.max_seq_len - 3 : 1, config.max_seq_len - start);  // prefill, then steps
     Tensor rows = logits.view_rows(start, n);
     lesson_08::decoder_forward(ops, rows, ids(tokens).view_rows(start, n), trained().weights, cache, start);
     start += n;
   }
-  check_equal(logits.view_rows(config.context - 8, 8), library_logits(tokens).view_rows(config.context - 8, 8),
+  check_equal(logits.view_rows(config.max_seq_len - 8, 8), library_logits(tokens).view_rows(config.max_seq_len - 8, 8),
               two_float32_runs());
 }
 

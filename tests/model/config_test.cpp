@@ -37,12 +37,12 @@ TEST_CASE("a config is read field by field") {
   const Folder folder;
   const Config c = load(folder, config_json("", ""));
   CHECK(c.model_type == "rungs_decoder");
-  CHECK(c.context == 24);
-  CHECK(c.width == 12);
-  CHECK(c.head_width == 8);
-  CHECK(c.inner_width == 20);
-  CHECK(c.layers == 2);
-  CHECK(c.vocabulary == 29);
+  CHECK(c.max_seq_len == 24);
+  CHECK(c.hidden_size == 12);
+  CHECK(c.head_dim == 8);
+  CHECK(c.intermediate_size == 20);
+  CHECK(c.num_layers == 2);
+  CHECK(c.vocab_size == 29);
   CHECK(c.epsilon == 1e-5f);
   CHECK(c.bos == 0);
   CHECK(c.eos == std::vector<int32_t>{1});

@@ -56,7 +56,7 @@ static Tensor feed(Decoder& decoder, const Prompt& prompt, int64_t start, int64_
                    int32_t sequence = 0) {
   Batch batch;
   batch.add(sequence, std::span(prompt.tokens).subspan(size_t(start), size_t(count)), start, false);
-  Tensor logits({count, decoder.config().vocabulary});
+  Tensor logits({count, decoder.config().vocab_size});
   decoder.forward(logits, batch, cache);
   return logits;
 }
@@ -109,10 +109,10 @@ TEST_CASE("sequences of different lengths in one batch are each as alone, with t
     for (const auto& [model, list] : by_model) {
       REQUIRE(list.size() > 1);
       Decoder decoder(ops, model, {.max_rows = 200});
-      KvCache cache(ops, decoder.config(), int64_t(list.size()), decoder.config().context);
+      KvCache cache(ops, decoder.config(), int64_t(list.size()), decoder.config().max_seq_len);
       Batch batch;
       for (size_t b = 0; b < list.size(); ++b) batch.add(int32_t(b), list[b]->tokens, 0, false);
-      Tensor logits({batch.rows(), decoder.config().vocabulary});
+      Tensor logits({batch.rows(), decoder.config().vocab_size});
       decoder.forward(logits, batch, with_cache ? &cache : nullptr);
       int64_t first = 0;
       for (const Prompt* prompt : list) {
@@ -135,7 +135,7 @@ TEST_CASE("one sequence decodes while another is still in its prompt") {
   Batch batch;
   batch.add(0, std::span(a.tokens).first(4), 0, true);
   batch.add(2, std::span(a.tokens).last(1), T - 1, true);
-  Tensor logits({2, decoder.config().vocabulary});
+  Tensor logits({2, decoder.config().vocab_size});
   decoder.forward(logits, batch, &cache);
   CHECK(wrong(logits.view_rows(0, 1), a, 3) == "");
   CHECK(wrong(logits.view_rows(1, 1), a, T - 1) == "");
@@ -149,12 +149,12 @@ TEST_CASE("a call may want no logits, or those of some rows") {
   Batch batch;
   batch.add(0, std::span(prompt.tokens).first(4), 0, false);
   batch.wanted = {3, 1};
-  Tensor two({2, decoder.config().vocabulary});
+  Tensor two({2, decoder.config().vocab_size});
   decoder.forward(two, batch, nullptr);
   CHECK(wrong(two.view_rows(0, 1), prompt, 3) == "");
   CHECK(wrong(two.view_rows(1, 1), prompt, 1) == "");
   batch.wanted.clear();
-  Tensor none({0, decoder.config().vocabulary});
+  Tensor none({0, decoder.config().vocab_size});
   decoder.forward(none, batch, &cache);
   CHECK(wrong(feed(decoder, prompt, 4, 1, &cache), prompt, 4) == "");
 }
@@ -166,17 +166,17 @@ TEST_CASE("a call outside the vocabulary, the context or the planned rows is ref
   const Config& c = decoder.config();
   const auto refused = [&](const Tokens& tokens, int64_t start, const char* sentence) {
     Batch batch;
-    KvCache cache(ops, c, 1, c.context);
+    KvCache cache(ops, c, 1, c.max_seq_len);
     batch.add(0, tokens, start, true);
-    Tensor logits({1, c.vocabulary});
+    Tensor logits({1, c.vocab_size});
     CHECK_THROWS_WITH_AS(decoder.forward(logits, batch, &cache), Contains(sentence), UsageError);
   };
-  refused({int32_t(c.vocabulary)}, 0, "is not in [0, ");
-  refused({0}, c.context, "is outside the model's context of");
+  refused({int32_t(c.vocab_size)}, 0, "is not in [0, ");
+  refused({0}, c.max_seq_len, "is outside the model's context of");
   refused(Tokens(7, 0), 0, "loaded for at most 6");
   Batch batch;
   batch.add(0, Tokens{0}, 0, true);
-  Tensor logits({1, c.vocabulary - 1});
+  Tensor logits({1, c.vocab_size - 1});
   CHECK_THROWS_AS(decoder.forward(logits, batch, nullptr), ShapeError);
   CHECK(wrong(feed(decoder, prompt, 0, 5, nullptr), prompt, 0) == "");
 }

@@ -83,7 +83,7 @@ inline Batch rows_of(const Case& c, int64_t begin, int64_t end) {
 }
 
 inline Tensor logits_of(Model& model, const Batch& batch, KvCache* cache) {
-  Tensor logits = model.backend().device.allocate({int64_t(batch.wanted.size()), model.config().vocabulary});
+  Tensor logits = model.backend().device.allocate({int64_t(batch.wanted.size()), model.config().vocab_size});
   model.forward(logits, batch, cache);
   return on_host(model.backend().device, logits);
 }

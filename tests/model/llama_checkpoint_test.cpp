@@ -99,9 +99,9 @@ TEST_CASE("tied weights win over an output projection that the file has besides,
 
 TEST_CASE("the context is what was asked for, up to what the model knows") {
   const Copy copy;
-  CHECK(copy.open().config.context == 24);
+  CHECK(copy.open().config.max_seq_len == 24);
   const LlamaCheckpoint shorter = copy.open(10);
-  CHECK(shorter.config.context == 10);
+  CHECK(shorter.config.max_seq_len == 10);
   CHECK(shorter.weights.rotary.cos.shape() == Shape{10, 2});
   CHECK_THROWS_WITH_AS(copy.open(25), Contains("a context of 25 tokens is wanted, the model knows 24"), UsageError);
   CHECK_THROWS_AS(copy.open(-1), UsageError);
@@ -110,8 +110,8 @@ TEST_CASE("the context is what was asked for, up to what the model knows") {
 TEST_CASE("dynamic scaling is used within the original length and refused beyond it") {
   Copy copy;
   copy.config["rope_scaling"] = {{"type", "dynamic"}, {"factor", 4.0}, {"original_max_position_embeddings", 12}};
-  CHECK(copy.open().config.context == 12);
-  CHECK(copy.open(12).config.context == 12);
+  CHECK(copy.open().config.max_seq_len == 12);
+  CHECK(copy.open(12).config.max_seq_len == 12);
   CHECK_THROWS_WITH_AS(copy.open(13), Contains("dynamic rope scaling works up to the original context of 12, not up"),
                        UsageError);
 }

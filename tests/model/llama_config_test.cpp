@@ -61,9 +61,9 @@ TEST_CASE("a config of the first LLaMA is read, and what it does not say is as i
   const Files files;
   const Config c = files.load(oldest());
   CHECK(c.model_type == "llama");
-  CHECK(c.heads == 4);
-  CHECK(c.kv_heads == 4);
-  CHECK(c.head_width == 6);
+  CHECK(c.num_heads == 4);
+  CHECK(c.num_kv_heads == 4);
+  CHECK(c.head_dim == 6);
   CHECK(c.epsilon == 1e-6f);
   CHECK(c.rope.theta == 10000);
   CHECK(c.rope.scaling == Scaling::none);
@@ -76,16 +76,16 @@ TEST_CASE("heads, their width and tied embeddings are read where a config has th
   const Files files;
   const Config c = files.load(
       oldest(), {{"num_key_value_heads", 2}, {"head_dim", 10}, {"tie_word_embeddings", true}, {"rope_theta", 5e5}});
-  CHECK(c.kv_heads == 2);
-  CHECK(c.head_width == 10);
+  CHECK(c.num_kv_heads == 2);
+  CHECK(c.head_dim == 10);
   CHECK(c.tied);
   CHECK(c.rope.theta == 5e5);
   json nulls = oldest();
   for (const char* name : {"head_dim", "num_key_value_heads", "rope_scaling", "tie_word_embeddings", "eos_token_id"})
     nulls[name] = nullptr;
   const Config absent = files.load(nulls);
-  CHECK(absent.kv_heads == 4);
-  CHECK(absent.head_width == 6);
+  CHECK(absent.num_kv_heads == 4);
+  CHECK(absent.head_dim == 6);
   CHECK(absent.eos.empty());
 }
 
@@ -132,11 +132,11 @@ TEST_CASE("a .bin has the sizes of its header, and llama2.c's constants for the 
   CHECK(is_llama2c(path));
   const Config c = load_config(path);
   CHECK(c.model_type == "llama");
-  CHECK(c.width == 24);
-  CHECK(c.heads == 6);
-  CHECK(c.kv_heads == 2);
-  CHECK(c.head_width == 4);
-  CHECK(c.context == 18);
+  CHECK(c.hidden_size == 24);
+  CHECK(c.num_heads == 6);
+  CHECK(c.num_kv_heads == 2);
+  CHECK(c.head_dim == 4);
+  CHECK(c.max_seq_len == 18);
   CHECK(c.epsilon == 1e-5f);
   CHECK(c.rope.theta == 10000);
   CHECK_FALSE(c.tied);

@@ -66,7 +66,7 @@ TEST_CASE("what was said to be needed is what is allocated") {
   SmallDevice ops(int64_t(1) << 30);
   const auto model = load_model(ops, stories(), {.max_rows = 64, .context = 200, .sequences = 2, .capacity = 150});
   const KvCache cache(ops, model->config(), 2, 150);
-  const Tensor logits = ops.allocate({2, model->config().vocabulary}, DType::f32);
+  const Tensor logits = ops.allocate({2, model->config().vocab_size}, DType::f32);
   const MemoryEstimate f = memory_estimate(model->config(), 2, 150, 64);
   CHECK(ops.allocated == f.cache + f.scratch);
 }
@@ -78,7 +78,7 @@ TEST_CASE("parameters and cache take to the byte what was predicted for them") {
     const auto model = load_model(ops, weights_directory() / name, {.max_rows = 16});
     const Config& c = model->config();
     const int64_t element = name == "stories" ? 2 : 4;  // bf16, f32
-    CHECK(ops.uploaded == count_parameters(c).total() * element + memory_estimate(c, 1, c.context, 16).angles);
+    CHECK(ops.uploaded == count_parameters(c).total() * element + memory_estimate(c, 1, c.max_seq_len, 16).angles);
 
     const int64_t sequences = 3, context = 150;
     const KvCache cache(ops, c, sequences, context);

@@ -12,7 +12,7 @@ using Tokens = std::vector<int32_t>;
 
 static Config small_config() {
   Config c;
-  c.context = 10, c.width = 4, c.head_width = 2, c.inner_width = 6, c.layers = 1, c.vocabulary = 5;
+  c.max_seq_len = 10, c.hidden_size = 4, c.head_dim = 2, c.intermediate_size = 6, c.num_layers = 1, c.vocab_size = 5;
   return c;
 }
 

@@ -18,7 +18,7 @@ void become(const std::string& program, char** argv) {
   const bool built_here = fs::exists(RUNGS_BINARY_DIR "/build.ninja") && path.parent_path() == RUNGS_BINARY_DIR "/bin";
   if (program == "rungs_gpu" && built_here && !RUNGS_HAS_NVCC)
     throw UsageError(
-        "there is no rungs_gpu, which is built where there is an nvcc of CUDA 12 or newer; with --on host the same "
+        "there is no rungs_gpu, which is built where there is an nvcc of CUDA 12 or newer; with --on emulator the same "
         "kernels run on the processor");
   if (built_here) must_build({program});
   execv(path.c_str(), argv);

@@ -61,7 +61,7 @@ double error_of(double predicted, double measured) { return predicted / measured
 int64_t needed(const Bench& bench, int64_t batch) {
   const Config& c = bench.config;
   const int64_t input = bench.command.input, output = bench.command.output;
-  const double cache = 8.0 * double(c.layers * c.kv_heads * c.head_width) * double(batch) * double(input + output);
+  const double cache = 8.0 * double(c.num_layers * c.num_kv_heads * c.head_dim) * double(batch) * double(input + output);
   if (cache > 0x1p59) return std::numeric_limits<int64_t>::max();
   int64_t most = 0;
   for (const bool with : {false, true})
@@ -94,7 +94,7 @@ void check(const Bench& bench) {
     if (batch < 1 || batch > most) throw UsageError(fmt::format("batch: wanted from 1 to {}, found {}", most, batch));
   if (command.input < 1) throw UsageError(fmt::format("input: wanted at least 1, found {}", command.input));
   if (command.output < 1) throw UsageError(fmt::format("output: wanted at least 1, found {}", command.output));
-  const int64_t context = bench.config.context;
+  const int64_t context = bench.config.max_seq_len;
   if (command.input > context || command.output > context - command.input)
     throw UsageError(fmt::format("input and output: {} and {} tokens are more than the model's context of {}",
                                  command.input, command.output, context));
@@ -106,13 +106,13 @@ void check(const Bench& bench) {
 void warm_up(const Bench& bench) {
   const BatchRun run{1, std::min<int64_t>(bench.command.input, 64), 1, true};
   const auto model = load_model(backend_of(bench.command.device), bench.command.model, run.plan());
-  generate(*model, {any_prompt(run.input, bench.config.vocabulary)}, run.options());
+  generate(*model, {any_prompt(run.input, bench.config.vocab_size)}, run.options());
 }
 
 /// Loads the model anew, so that nothing of the cell before is in memory, and runs the cell.
 void measure_cell(Cell& cell, const Bench& bench, Progress& progress) {
   const std::vector<std::vector<int32_t>> prompts(size_t(cell.run.batch),
-                                                  any_prompt(cell.run.input, bench.config.vocabulary));
+                                                  any_prompt(cell.run.input, bench.config.vocab_size));
   std::optional<CpuOps> fresh;
   const Backend backend =
       bench.command.device.backend == "cpu" ? Backend(fresh.emplace()) : backend_of(bench.command.device);

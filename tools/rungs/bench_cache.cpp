@@ -25,7 +25,7 @@ struct Row {
 };
 
 Row measure_row(Model& model, int64_t prompt, int64_t tokens, Progress& progress) {
-  const std::vector<std::vector<int32_t>> prompts = {any_prompt(prompt, model.config().vocabulary)};
+  const std::vector<std::vector<int32_t>> prompts = {any_prompt(prompt, model.config().vocab_size)};
   const auto timed = [&](bool cache) {
     GenerateOptions options;
     options.max_tokens = tokens;
@@ -78,11 +78,11 @@ void check(const BenchCacheCommand& command, const Config& config) {
   if (command.tokens < 1) throw UsageError(fmt::format("tokens: wanted at least 1, found {}", command.tokens));
   for (const int64_t length : command.lengths) {
     if (length < 1) throw UsageError(fmt::format("lengths: wanted at least 1, found {}", length));
-    if (length > config.context - command.tokens)
+    if (length > config.max_seq_len - command.tokens)
       throw UsageError(
           fmt::format("lengths: a prompt of {} and {} tokens more are past the end of the model's context "
                       "of {}",
-                      length, command.tokens, config.context));
+                      length, command.tokens, config.max_seq_len));
   }
 }
 
@@ -90,7 +90,7 @@ void check(const BenchCacheCommand& command, const Config& config) {
 
 int bench_cache(const BenchCacheCommand& command) {
   const std::unique_ptr<Model> model = load_model(backend_of(command.device), command.model);
-  const int64_t context = model->config().context;
+  const int64_t context = model->config().max_seq_len;
   check(command, model->config());
   std::vector<int64_t> counts;
   for (const int64_t count : generated)

@@ -49,26 +49,26 @@ CalcShape shape_of(const CalcModel& model) {
   CalcShape shape = known_shape(model.model);
   Config& c = shape.config;
   const Config before = c;
-  replace(c.layers, "layers", model.layers);
-  replace(c.heads, "heads", model.heads);
-  replace(c.kv_heads, "kv-heads", model.kv_heads);
-  replace(c.width, "width", model.width);
-  replace(c.inner_width, "inner", model.inner);
-  replace(c.vocabulary, "vocabulary", model.vocabulary);
-  if (c.heads != before.heads || c.width != before.width) {
-    if (model.head_width.empty() && c.width % c.heads != 0)
-      throw UsageError(fmt::format("heads: a width of {} cannot be dealt out evenly to {} heads", c.width, c.heads));
-    c.head_width = c.width / c.heads;
+  replace(c.num_layers, "layers", model.layers);
+  replace(c.num_heads, "heads", model.heads);
+  replace(c.num_kv_heads, "kv-heads", model.kv_heads);
+  replace(c.hidden_size, "hidden-size", model.hidden_size);
+  replace(c.intermediate_size, "intermediate-size", model.intermediate_size);
+  replace(c.vocab_size, "vocab-size", model.vocab_size);
+  if (c.num_heads != before.num_heads || c.hidden_size != before.hidden_size) {
+    if (model.head_dim.empty() && c.hidden_size % c.num_heads != 0)
+      throw UsageError(fmt::format("heads: a hidden size of {} cannot be dealt out evenly to {} heads", c.hidden_size, c.num_heads));
+    c.head_dim = c.hidden_size / c.num_heads;
   }
-  replace(c.head_width, "head-width", model.head_width);
-  if (c.heads % c.kv_heads != 0)
+  replace(c.head_dim, "head-dim", model.head_dim);
+  if (c.num_heads % c.num_kv_heads != 0)
     throw UsageError(
-        fmt::format("kv-heads: {} query heads cannot be dealt out evenly to {} key/value heads", c.heads, c.kv_heads));
+        fmt::format("kv-heads: {} query heads cannot be dealt out evenly to {} key/value heads", c.num_heads, c.num_kv_heads));
   if (!model.weight_bytes.empty()) shape.weight_bytes = parse_element_bytes("weight-bytes", model.weight_bytes);
   if (!model.cache_bytes.empty())
     shape.cache_bytes = parse_element_bytes("cache-bytes", model.cache_bytes), shape.cache_note = "";
   const auto sizes = [](const Config& of) {
-    return std::array{of.layers, of.heads, of.kv_heads, of.width, of.head_width, of.inner_width, of.vocabulary};
+    return std::array{of.num_layers, of.num_heads, of.num_kv_heads, of.hidden_size, of.head_dim, of.intermediate_size, of.vocab_size};
   };
   if (sizes(c) != sizes(before)) shape.name = "A model of your own";
   return shape;
@@ -76,7 +76,7 @@ CalcShape shape_of(const CalcModel& model) {
 
 std::string description(const Config& c) {
   return fmt::format("{} layers, {} query heads and {} key/value heads of {}, width {}, inner width {}, vocabulary {}",
-                     c.layers, c.heads, c.kv_heads, c.head_width, c.width, c.inner_width, with_commas(c.vocabulary));
+                     c.num_layers, c.num_heads, c.num_kv_heads, c.head_dim, c.hidden_size, c.intermediate_size, with_commas(c.vocab_size));
 }
 
 std::vector<int64_t> parse_list(const std::string& field, const std::vector<std::string>& texts,

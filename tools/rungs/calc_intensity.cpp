@@ -29,7 +29,7 @@ struct DecodeRow {
 };
 
 IntensityQuestion question(const CalcIntensityCommand& command) {
-  IntensityQuestion q{parse_count("head-width", command.head_width),
+  IntensityQuestion q{parse_count("head-width", command.head_dim),
                       parse_count("element-bytes", command.element_bytes), parse_tokens("at", command.context),
                       parse_list("context", command.contexts, parse_tokens),
                       parse_list("batch", command.batches, parse_count)};
@@ -107,7 +107,7 @@ ordered_json work_json(const Work& work) {
 
 ordered_json report(const IntensityQuestion& q, const std::vector<PrefillRow>& prefill,
                     const std::vector<DecodeRow>& decode) {
-  ordered_json all = {{"head_width", q.d}, {"element_bytes", q.bytes}, {"context", q.context}};
+  ordered_json all = {{"head_dim", q.d}, {"element_bytes", q.bytes}, {"context", q.context}};
   for (const PrefillRow& row : prefill)
     all["prefill"].push_back(
         {{"context", row.context}, {"exact", work_json(row.exact)}, {"course", work_json(row.course)}});

@@ -55,8 +55,8 @@ std::string what_fits(const MemoryQuestion& q) {
       break;
     }
   }
-  for (int64_t gpus = 2 * q.gpus.back(); gpus <= q.shape.config.kv_heads; gpus *= 2)
-    if (q.shape.config.kv_heads % gpus == 0 && answer(q, q.contexts[0], gpus, q.formulas[0]).batch > 0) {
+  for (int64_t gpus = 2 * q.gpus.back(); gpus <= q.shape.config.num_kv_heads; gpus *= 2)
+    if (q.shape.config.num_kv_heads % gpus == 0 && answer(q, q.contexts[0], gpus, q.formulas[0]).batch > 0) {
       ways.push_back(fmt::format("--tp {}", gpus));
       break;
     }
@@ -160,7 +160,7 @@ void print_text(const MemoryQuestion& q, const std::vector<ContextRow>& rows) {
   fmt::print("KV cache of a request: keys and values x layers x tokens x key/value heads x head width x bytes\n");
   for (const int64_t context : q.contexts) {
     const int64_t bytes = bytes_of(cache_elements(c, context), q.shape.cache_bytes);
-    fmt::print("  2 x {} x {} x {} x {} x {} = {} bytes = {} GB\n", c.layers, context, c.kv_heads, c.head_width,
+    fmt::print("  2 x {} x {} x {} x {} x {} = {} bytes = {} GB\n", c.num_layers, context, c.num_kv_heads, c.head_dim,
                q.shape.cache_bytes, with_commas(bytes), gigabytes(bytes));
   }
   fmt::print("\nLargest batch: the memory less the parameters, over the cache of a request, rounded down\n\n");
@@ -175,7 +175,7 @@ MemoryQuestion question(const CalcMemoryCommand& command) {
                    {}};
   if (q.contexts.empty()) {
     if (std::filesystem::exists(command.model.model))
-      q.contexts = {q.shape.config.context};
+      q.contexts = {q.shape.config.max_seq_len};
     else
       q.contexts = {1024, 2048, 4096};
   }

@@ -59,9 +59,9 @@ RooflineQuestion question(const CalcRooflineCommand& command) {
     if (!std::filesystem::exists(command.model.model))
       throw UsageError(fmt::format("run: wanted a checkpoint as --model; `rungs random-model DIR --shape {}` makes one",
                                    shape.name));
-    if (context >= shape.config.context)
+    if (context >= shape.config.max_seq_len)
       throw UsageError(fmt::format("context: {} tokens and one more are past the end of the model's context of {}",
-                                   context, shape.config.context));
+                                   context, shape.config.max_seq_len));
   }
   return {std::move(shape),
           roof_of(command.device, command.output.json || command.output.csv),
@@ -73,9 +73,9 @@ RooflineQuestion question(const CalcRooflineCommand& command) {
 /// Seconds of each operation in one call, in the order of operations(): the median of several calls.
 std::vector<double> measure_operations(Model& model, TimingOps& ops, KvCache& cache, const Call& call) {
   const Config& c = model.config();
-  Tensor logits = model.backend().device.allocate({call.batch, c.vocabulary});
+  Tensor logits = model.backend().device.allocate({call.batch, c.vocab_size});
   std::vector<int32_t> tokens;
-  for (int64_t i = 0; i < call.rows; ++i) tokens.push_back(int32_t(i * 7 % c.vocabulary));
+  for (int64_t i = 0; i < call.rows; ++i) tokens.push_back(int32_t(i * 7 % c.vocab_size));
   Batch batch;
   for (int64_t sequence = 0; sequence < call.batch; ++sequence)
     batch.add(int32_t(sequence), tokens, call.past, /*only_last=*/true);
@@ -85,8 +85,8 @@ std::vector<double> measure_operations(Model& model, TimingOps& ops, KvCache& ca
     model.forward(logits, batch, &cache);
     const auto product = [&](int64_t out, int64_t in) { return ops.products[{out, in}]; };
     const double found[] = {ops.sums[TimingOps::norm_qkv_].seconds,   ops.sums[TimingOps::attention_].seconds,
-                            product(c.width, c.heads * c.head_width), ops.sums[TimingOps::norm_swiglu_].seconds,
-                            product(c.width, c.inner_width),          product(c.vocabulary, c.width)};
+                            product(c.hidden_size, c.num_heads * c.head_dim), ops.sums[TimingOps::norm_swiglu_].seconds,
+                            product(c.hidden_size, c.intermediate_size),          product(c.vocab_size, c.hidden_size)};
     for (size_t i = 0; i < runs.size(); ++i) runs[i].push_back(found[i]);
   });
   std::vector<double> seconds;

@@ -13,7 +13,7 @@ namespace rungs {
 /// What a command computes with.
 struct DeviceChoice {
   std::string backend = "cpu";  ///< "cpu", "cuda-naive", "cuda"
-  std::string on = "gpu";       ///< where the kernels of a cuda backend run: "gpu", "host"
+  std::string on = "gpu";       ///< where the kernels of a cuda backend run: "gpu", "emulator"
   char** argv = nullptr;        ///< the command line, for the program that has the kernels of a GPU
 };
 
@@ -133,7 +133,8 @@ int make_random_model(const RandomModelCommand& command);
 /// The model that `rungs calc` is about: numbers as they were written, "" where nothing was.
 struct CalcModel {
   std::string model = "Llama-3-8B";  ///< a named shape, or a checkpoint
-  std::string layers = {}, heads = {}, kv_heads = {}, width = {}, head_width = {}, inner = {}, vocabulary = {};
+  std::string layers = {}, heads = {}, kv_heads = {}, hidden_size = {}, head_dim = {};
+  std::string intermediate_size = {}, vocab_size = {};
   std::string weight_bytes = {}, cache_bytes = {};  ///< of an element
 };
 
@@ -155,7 +156,7 @@ int calc_memory(const CalcMemoryCommand& command);
 
 struct CalcIntensityCommand {
   CalcOutput output = {};
-  std::string head_width = "128", element_bytes = "2";
+  std::string head_dim = "128", element_bytes = "2";
   std::string context = "1024";  ///< of the two examples, and of decoding against the batch
   std::vector<std::string> contexts = {"128", "256", "512", "1k", "2k", "4k", "8k"};
   std::vector<std::string> batches = {"1", "2", "4", "8", "16", "32", "64"};

@@ -11,7 +11,7 @@ namespace rungs {
 const bool engine_is_mine = false;
 
 Backend backend_of(const DeviceChoice& device) {
-  if (device.backend != "cpu") become(device.on == "host" ? "rungs_host" : "rungs_gpu", device.argv);
+  if (device.backend != "cpu") become(device.on == "emulator" ? "rungs_emulator" : "rungs_gpu", device.argv);
   static CpuOps ops;
   return ops;
 }

@@ -1,4 +1,4 @@
-// The engine of the programs that have the kernels: rungs_host those that the host compiler made, rungs_gpu those of
+// The engine of the programs that have the kernels: rungs_emulator those that the host compiler made, rungs_gpu those of
 // nvcc. rungs becomes one of them where a CUDA backend is asked for.
 #include "become.hpp"
 #include "engine.hpp"
@@ -11,9 +11,9 @@ namespace rungs {
 const bool engine_is_mine = false;
 
 #ifdef RUNGS_CUDA_ON_CPU
-static constexpr const char *kernels_on = "host", *other = "rungs_gpu";
+static constexpr const char *kernels_on = "emulator", *other = "rungs_gpu";
 #else
-static constexpr const char *kernels_on = "gpu", *other = "rungs_host";
+static constexpr const char *kernels_on = "gpu", *other = "rungs_emulator";
 #endif
 
 template <class Kind>

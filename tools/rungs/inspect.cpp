@@ -29,14 +29,14 @@ ordered_json config_json(const Config& c) {
     json["file"] = fmt::format("llama2.c, version {}", h.version);
     if (h.group) json["stored"] = fmt::format("int8 in groups of {}; f32 in memory", h.group);
   }
-  json["context"] = c.context;
-  json["width"] = c.width;
-  json["layers"] = c.layers;
-  json["heads"] = c.heads;
-  json["kv_heads"] = c.kv_heads;
-  json["head_width"] = c.head_width;
-  json["inner_width"] = c.inner_width;
-  json["vocabulary"] = c.vocabulary;
+  json["max_seq_len"] = c.max_seq_len;
+  json["hidden_size"] = c.hidden_size;
+  json["num_layers"] = c.num_layers;
+  json["num_heads"] = c.num_heads;
+  json["num_kv_heads"] = c.num_kv_heads;
+  json["head_dim"] = c.head_dim;
+  json["intermediate_size"] = c.intermediate_size;
+  json["vocab_size"] = c.vocab_size;
   json["epsilon"] = ordered_json::parse(fmt::format("{}", c.epsilon));
   if (c.rotary) {
     json["rope_theta"] = c.rope.theta;
@@ -99,9 +99,9 @@ int64_t bytes_on_disk(const TensorSet& set) {
 }
 
 ordered_json memory_json(const Config& c, const InspectCommand& command, int64_t weights) {
-  const int64_t context = command.context ? command.context : c.context;
-  if (context < 1 || context > c.context)
-    throw UsageError(fmt::format("context: wanted from 1 to {}, which the model knows, found {}", c.context, context));
+  const int64_t context = command.context ? command.context : c.max_seq_len;
+  if (context < 1 || context > c.max_seq_len)
+    throw UsageError(fmt::format("context: wanted from 1 to {}, which the model knows, found {}", c.max_seq_len, context));
   if (command.batch < 1 || command.batch > 1 << 20)
     throw UsageError(fmt::format("batch: wanted from 1 to {}, found {}", 1 << 20, command.batch));
   const int64_t rows = std::max(command.batch, std::min<int64_t>(command.batch * context, 512));

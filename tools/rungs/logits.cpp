@@ -32,13 +32,13 @@ Tokens load_tokens(const std::string& path, const Config& config) {
   if (file.count() == 0)
     fail(fmt::format("tokens: wanted at least one token, found shape {}", to_string(file.shape())));
   const int64_t T = file.cols(), B = file.rows();
-  if (T > config.context) fail(fmt::format("tokens: {} are more than the model's context of {}", T, config.context));
+  if (T > config.max_seq_len) fail(fmt::format("tokens: {} are more than the model's context of {}", T, config.max_seq_len));
   Tokens tokens{Tensor({B, T}, DType::i32), file.shape().rank() == 2};
   for (int64_t i = 0; i < file.count(); ++i) {
     const int64_t id = file.dtype() == DType::i32 ? file.data<int32_t>()[i] : file.data<int64_t>()[i];
-    if (id < 0 || id >= config.vocabulary) {
+    if (id < 0 || id >= config.vocab_size) {
       const std::string sequence = tokens.batched ? fmt::format("sequence {}, ", i / T) : "";
-      fail(fmt::format("tokens: wanted ids in [0, {}), found {} at {}position {}", config.vocabulary, id, sequence,
+      fail(fmt::format("tokens: wanted ids in [0, {}), found {} at {}position {}", config.vocab_size, id, sequence,
                        i % T));
     }
     tokens.ids.data<int32_t>()[i] = int32_t(id);
@@ -53,8 +53,8 @@ Tokens encode(const LogitsCommand& command, const Config& config) {
   check_vocabulary(*tokenizer, path, config);
   const std::vector<int32_t> ids = make_prompt(*tokenizer, config, command.text).tokens;
   const auto T = int64_t(ids.size());
-  if (T > config.context)
-    throw UsageError(fmt::format("the text has {} tokens, more than the model's context of {}", T, config.context));
+  if (T > config.max_seq_len)
+    throw UsageError(fmt::format("the text has {} tokens, more than the model's context of {}", T, config.max_seq_len));
   return {Tensor::view_of(ids.data(), {1, T}, DType::i32).copy(), false};
 }
 
@@ -85,7 +85,7 @@ int write_logits(const LogitsCommand& command) {
   if (command.tokens.empty() && command.text.empty()) throw UsageError("--tokens or --text is required");
   const Config config = load_config(command.model);
   const Tokens tokens = command.text.empty() ? load_tokens(command.tokens, config) : encode(command, config);
-  const int64_t B = tokens.ids.dim(0), T = tokens.ids.dim(1), V = config.vocabulary;
+  const int64_t B = tokens.ids.dim(0), T = tokens.ids.dim(1), V = config.vocab_size;
   const int64_t chunk = command.chunk ? std::min(command.chunk, T) : T;
 
   const Backend backend = backend_of(command.device);

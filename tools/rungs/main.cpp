@@ -93,8 +93,13 @@ CLI::Option* add_device(CLI::App* command, DeviceChoice& device, char** argv) {
       command->add_option("--backend", device.backend, "what computes; cuda-naive: with the first rung of each kernel")
           ->check(CLI::IsMember({"cpu", "cuda-naive", "cuda"}))
           ->capture_default_str();
-  command->add_option("--on", device.on, "where CUDA kernels run: on a GPU, or on this machine's processor")
-      ->check(CLI::IsMember({"gpu", "host"}))
+  command->add_option("--on", device.on, "where CUDA kernels run: on a GPU, or emulated on this machine's processor")
+      ->transform([](const std::string& where) {
+        if (where != "host") return where;
+        fmt::print(stderr, "--on host is called --on emulator now\n");
+        return std::string("emulator");
+      })
+      ->check(CLI::IsMember({"gpu", "emulator"}))
       ->needs(backend)
       ->capture_default_str();
   return backend;
@@ -256,20 +261,33 @@ void add_measuring(CommandLine& line) {
   random->add_option("--seed", r.seed, "of the weights")->capture_default_str();
 }
 
+/// The name that an option had in the version before: it works, and says the new one.
+template <class T>
+void add_old_name(CLI::App* command, const char* old_name, const char* name, T& value) {
+  command
+      ->add_option_function<T>(old_name,
+                               [=, &value](const T& given) {
+                                 fmt::print(stderr, "{} is called {} now\n", old_name, name);
+                                 value = given;
+                               })
+      ->group("");
+}
+
 void add_calc_model(CLI::App* command, CalcModel& model) {
   command->add_option("--model", model.model, "a published shape, a Hugging Face directory, or a .bin of llama2.c")
       ->capture_default_str()
       ->type_name("NAME|PATH");
-  const auto size = [&](const char* name, std::string& value, const char* says) {
+  const auto size = [&](const char* name, std::string& value, const char* says, const char* old_name = nullptr) {
     command->add_option(name, value, says)->type_name("N")->group("In place of the model's own");
+    if (old_name) add_old_name(command, old_name, name, value);
   };
   size("--layers", model.layers, "layers");
   size("--heads", model.heads, "query heads");
   size("--kv-heads", model.kv_heads, "key/value heads");
-  size("--width", model.width, "of an embedding");
-  size("--head-width", model.head_width, "of a head; otherwise the width over the query heads");
-  size("--inner", model.inner, "width within the feed-forward");
-  size("--vocabulary", model.vocabulary, "tokens that there are: 128256, 32k");
+  size("--hidden-size", model.hidden_size, "of an embedding", "--width");
+  size("--head-dim", model.head_dim, "of a head; otherwise the hidden size over the query heads", "--head-width");
+  size("--intermediate-size", model.intermediate_size, "of the feed-forward", "--inner");
+  size("--vocab-size", model.vocab_size, "tokens that there are: 128256, 32k", "--vocabulary");
   size("--weight-bytes", model.weight_bytes, "bytes a weight; otherwise 2, or those of the checkpoint");
   size("--cache-bytes", model.cache_bytes,
        "bytes a cache element; otherwise 2, or 4, this library's, for a checkpoint");
@@ -307,7 +325,8 @@ void add_calc(CommandLine& line) {
   CalcIntensityCommand& i = line.calc_intensity;
   CLI::App* intensity = add_command(line, *calc, "Subcommands", "intensity", "FLOPs and bytes of attention",
                                     [&i] { return calc_intensity(i); });
-  intensity->add_option("--head-width", i.head_width, "of the head")->capture_default_str()->type_name("N");
+  intensity->add_option("--head-dim", i.head_dim, "of the head")->capture_default_str()->type_name("N");
+  add_old_name(intensity, "--head-width", "--head-dim", i.head_dim);
   intensity->add_option("--element-bytes", i.element_bytes, "bytes of one element")
       ->capture_default_str()
       ->type_name("N");

@@ -57,9 +57,9 @@ std::filesystem::path tokenizer_path(const std::string& model, const std::string
 }
 
 void check_vocabulary(const Tokenizer& tokenizer, const std::filesystem::path& path, const Config& config) {
-  if (tokenizer.size() != config.vocabulary)
+  if (tokenizer.size() != config.vocab_size)
     throw FileError(fmt::format("{}: this tokenizer has {} tokens, the model's vocabulary (vocab_size) has {}",
-                                path.string(), tokenizer.size(), config.vocabulary));
+                                path.string(), tokenizer.size(), config.vocab_size));
 }
 
 }  // namespace rungs

@@ -16,7 +16,7 @@ int make_random_model(const RandomModelCommand& command) {
   if (command.dtype != "f32" && command.dtype != "bf16")
     throw UsageError(fmt::format("dtype: wanted f32 or bf16, found \"{}\"", command.dtype));
   if (command.context < 0) throw UsageError(fmt::format("context: wanted at least 1, found {}", command.context));
-  if (command.context > 0) config->context = command.context;
+  if (command.context > 0) config->max_seq_len = command.context;
   const DType dtype = command.dtype == "bf16" ? DType::bf16 : DType::f32;
 
   std::error_code error;

@@ -62,9 +62,9 @@ def run_attention(record, a, model):
     for name, tensor in zip("qkv", (q, k, v)):
         record.tap(name, tensor, "token", *HEADS)
     a["cache.k"][start:end], a["cache.v"][start:end] = k, v
-    context = sdpa(q, a["cache.k"][:end], a["cache.v"][:end], record.tap)
-    record.tap("context", context, "token", *HEADS)
-    record.out("out", functional.linear(context.flatten(1), a["o.weight"], a["o.bias"]), "token", "channel")
+    attn_out = sdpa(q, a["cache.k"][:end], a["cache.v"][:end], record.tap)
+    record.tap("attn_out", attn_out, "token", *HEADS)
+    record.out("out", functional.linear(attn_out.flatten(1), a["o.weight"], a["o.bias"]), "token", "channel")
     for name in ("cache.k", "cache.v"):
         record.out(name, a[name], "position", *HEADS)
 

@@ -67,7 +67,7 @@ def attention_cases(counts):
         queries, keys, d = size(*sizes)
         counts.count("attention", what, says, {"queries": queries, "keys": keys, "d": d}, element_bytes,
                      lambda m: run_attention(m, None, queries, keys, d),
-                     by_hand and (lambda m, rng: run_attention(m, rng, queries, keys, d)), ("scores", "softmax", "context"))
+                     by_hand and (lambda m, rng: run_attention(m, rng, queries, keys, d)), ("scores", "softmax", "attn_out"))
 
 
 def prefill_cases(counts):

@@ -16,7 +16,7 @@ import torch
 
 from train.hybrid import apply_rope
 
-Sizes = namedtuple("Sizes", "width heads kv_heads head_width inner_width layers vocabulary")
+Sizes = namedtuple("Sizes", "hidden_size num_heads num_kv_heads head_dim intermediate_size num_layers vocab_size")
 
 
 class Machine:
@@ -157,7 +157,7 @@ def sdpa(machine, out, q, k, v, visible=None):
         machine.product(scores, q, k)
     with machine.part("softmax"):
         machine.softmax(weights, scores, visible)
-    with machine.part("context"):
+    with machine.part("attn_out"):
         machine.product(out, weights, v.T)
 
 

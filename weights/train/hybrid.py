@@ -6,7 +6,7 @@
     logits = model(tokens, caches=caches, start_pos=4)       caches = model.new_caches(): one Cache a layer, k and v (context, G, D)
 
 Taps in order: x; for each layer I, as layers.I.NAME: attention_normed, q, v (token, head, dim), k (the same, after rotation),
-scores (head, query, key; before the mask), weights, context (token, head, dim), attention, normed, gate (where there is one),
+scores (head, query, key; before the mask), weights, attn_out (token, head, dim), attention, normed, gate (where there is one),
 up, hidden, x; then normed, the output of the final norm (before it, where that is a LayerNorm, mean and variance).
 Letters as in torch_decoder.py; H query heads, G key/value heads; query head h reads key/value head h / (H/G).
 """
@@ -99,9 +99,9 @@ class Attention(nn.Module):
             cache.k[start_pos:end] = k
             cache.v[start_pos:end] = v
             k, v = cache.k[:end], cache.v[:end]  # (S, G, D)
-        context = sdpa(q, k, v, tap)
-        tap("context", context, "token", "head", "dim")
-        return self.o(context.flatten(-2))
+        attn_out = sdpa(q, k, v, tap)
+        tap("attn_out", attn_out, "token", "head", "dim")
+        return self.o(attn_out.flatten(-2))
 
 
 class GatedFeedForward(nn.Module):

@@ -65,9 +65,9 @@ class Attention(nn.Module):
             cache.k[start_pos:end] = k
             cache.v[start_pos:end] = v
             k, v = cache.k[:end], cache.v[:end]  # (S, D)
-        context = sdpa(q, k, v, mask, tap)
-        tap("context", context, "token", "dim")
-        return self.o(context)
+        attn_out = sdpa(q, k, v, mask, tap)
+        tap("attn_out", attn_out, "token", "dim")
+        return self.o(attn_out)
 
 
 class FeedForward(nn.Module):

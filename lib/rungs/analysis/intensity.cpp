@@ -2,12 +2,12 @@
 
 namespace rungs {
 
-std::array<AttentionStep, 3> attention_steps(double queries, double keys, double head_width, double batch,
+std::array<AttentionStep, 3> attention_steps(double queries, double keys, double head_dim, double batch,
                                              double caches) {
-  const double scores = batch * queries * keys, q = batch * queries * head_width, k = caches * keys * head_width;
-  return {{{"S = Q K^T", 2 * scores * head_width, q + k, scores},
+  const double scores = batch * queries * keys, q = batch * queries * head_dim, k = caches * keys * head_dim;
+  return {{{"S = Q K^T", 2 * scores * head_dim, q + k, scores},
            {"P = softmax(S)", 5 * scores, scores, scores},
-           {"O = P V", 2 * scores * head_width, scores + k, q}}};
+           {"O = P V", 2 * scores * head_dim, scores + k, q}}};
 }
 
 static Work total(const std::array<AttentionStep, 3>& steps, int64_t element_bytes) {
@@ -17,16 +17,16 @@ static Work total(const std::array<AttentionStep, 3>& steps, int64_t element_byt
   return all;
 }
 
-Work prefill_attention(int64_t tokens, int64_t head_width, int64_t element_bytes, Formula formula) {
-  const auto N = double(tokens), d = double(head_width);
+Work prefill_attention(int64_t tokens, int64_t head_dim, int64_t element_bytes, Formula formula) {
+  const auto N = double(tokens), d = double(head_dim);
   Work work = total(attention_steps(N, N, d), element_bytes);
   if (formula == Formula::course) work.bytes = (4 * N * d + 3 * N * N + N * d) * double(element_bytes);
   return work;
 }
 
-Work decode_attention(int64_t tokens, int64_t head_width, int64_t batch, int64_t element_bytes, Caches caches,
+Work decode_attention(int64_t tokens, int64_t head_dim, int64_t batch, int64_t element_bytes, Caches caches,
                       Formula formula) {
-  const auto N = double(tokens), d = double(head_width), B = double(batch);
+  const auto N = double(tokens), d = double(head_dim), B = double(batch);
   const double copies = caches == Caches::own ? B : 1;
   Work work = total(attention_steps(1, N, d, B, copies), element_bytes);
   if (formula == Formula::course) work.bytes = (copies * (2 * N + 1) * d + B * 3 * N) * double(element_bytes);

@@ -34,17 +34,17 @@ struct AttentionStep {
 /// `caches` have keys and values of their own. A product of m by k by n takes 2mkn FLOPs; softmax five a score:
 /// maximum, difference, exponential, sum, quotient. No score is left out for the causal mask, which would halve the
 /// FLOPs and the scores moved.
-std::array<AttentionStep, 3> attention_steps(double queries, double keys, double head_width, double batch = 1,
+std::array<AttentionStep, 3> attention_steps(double queries, double keys, double head_dim, double batch = 1,
                                              double caches = 1);
 
 /// All steps over N tokens. Elements moved: Q, K, V read and O written, 4Nd; S and P each written and read once, 4N².
 /// The course counts 5Nd + 3N². Its FLOPs are the same, 4N²d + 5N².
-Work prefill_attention(int64_t tokens, int64_t head_width, int64_t element_bytes, Formula formula = Formula::exact);
+Work prefill_attention(int64_t tokens, int64_t head_dim, int64_t element_bytes, Formula formula = Formula::exact);
 
 /// All steps of one new token each of `batch` requests of N tokens. Elements moved: K and V, 2Nd, once where they are
 /// shared; of every request q and the output, 2d, and s and p each written and read once, 4N. The course counts
 /// (2N + 1)d and, of every request, 3N. Its FLOPs are the same, 4Nd + 5N a request.
-Work decode_attention(int64_t tokens, int64_t head_width, int64_t batch, int64_t element_bytes, Caches caches,
+Work decode_attention(int64_t tokens, int64_t head_dim, int64_t batch, int64_t element_bytes, Caches caches,
                       Formula formula = Formula::exact);
 
 }  // namespace rungs

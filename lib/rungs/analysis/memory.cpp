@@ -10,24 +10,24 @@
 namespace rungs {
 
 Parameters count_parameters(const Config& c, Formula formula) {
-  const int64_t q_width = product({c.heads, c.head_width}), kv_width = product({c.kv_heads, c.head_width});
+  const int64_t q_width = product({c.num_heads, c.head_dim}), kv_width = product({c.num_kv_heads, c.head_dim});
   const bool course = formula == Formula::course;
   const bool biases = !course && !c.gated;  // of every product, as in the decoders of part I
   Parameters p;
-  p.embedding = product({c.vocabulary, c.width});
-  p.attention = product({c.layers, c.width, sum({q_width, kv_width, kv_width, course ? 0 : q_width})});
-  p.feed_forward = product({c.layers, course || !c.gated ? 2 : 3, c.width, c.inner_width});
+  p.embedding = product({c.vocab_size, c.hidden_size});
+  p.attention = product({c.num_layers, c.hidden_size, sum({q_width, kv_width, kv_width, course ? 0 : q_width})});
+  p.feed_forward = product({c.num_layers, course || !c.gated ? 2 : 3, c.hidden_size, c.intermediate_size});
   p.output = c.tied && !course ? 0 : p.embedding;
   if (course) {
-    p.feed_forward = sum({p.feed_forward, product({c.layers, c.inner_width}), product({c.layers, c.width})});
+    p.feed_forward = sum({p.feed_forward, product({c.num_layers, c.intermediate_size}), product({c.num_layers, c.hidden_size})});
   } else {
-    p.norms = product({2 * c.layers + 1, c.width, c.rms_norm ? 1 : 2});
-    if (!c.rotary) p.embedding = sum({p.embedding, product({c.context, c.width})});
+    p.norms = product({2 * c.num_layers + 1, c.hidden_size, c.rms_norm ? 1 : 2});
+    if (!c.rotary) p.embedding = sum({p.embedding, product({c.max_seq_len, c.hidden_size})});
   }
   if (biases) {
-    p.attention = sum({p.attention, product({c.layers, q_width + 2 * kv_width + c.width})});
-    p.feed_forward = sum({p.feed_forward, product({c.layers, c.inner_width + c.width})});
-    p.output = sum({p.output, c.vocabulary});
+    p.attention = sum({p.attention, product({c.num_layers, q_width + 2 * kv_width + c.hidden_size})});
+    p.feed_forward = sum({p.feed_forward, product({c.num_layers, c.intermediate_size + c.hidden_size})});
+    p.output = sum({p.output, c.vocab_size});
   }
   sum({p.embedding, p.attention, p.feed_forward, p.norms, p.output});  // total() cannot overflow either
   return p;
@@ -36,16 +36,16 @@ Parameters count_parameters(const Config& c, Formula formula) {
 GpuShare share_of_gpu(const Config& c, int64_t context, int64_t gpus, Formula formula) {
   const Parameters p = count_parameters(c, formula);
   const auto part = [gpus](int64_t whole) { return whole / gpus + (whole % gpus != 0); };
-  if (c.heads % gpus != 0)
-    throw UsageError(fmt::format("tp: {} query heads cannot be dealt out evenly to {} GPUs", c.heads, gpus));
+  if (c.num_heads % gpus != 0)
+    throw UsageError(fmt::format("tp: {} query heads cannot be dealt out evenly to {} GPUs", c.num_heads, gpus));
   if (formula == Formula::course) return {part(p.total()), part(cache_elements(c, context))};
-  if (c.kv_heads % gpus != 0 && gpus % c.kv_heads != 0)
-    throw UsageError(fmt::format("tp: {} key/value heads cannot be dealt out evenly to {} GPUs", c.kv_heads, gpus));
+  if (c.num_kv_heads % gpus != 0 && gpus % c.num_kv_heads != 0)
+    throw UsageError(fmt::format("tp: {} key/value heads cannot be dealt out evenly to {} GPUs", c.num_kv_heads, gpus));
   Config mine = c;  // a model of this GPU's heads and rows
-  mine.heads = c.heads / gpus;
-  mine.kv_heads = std::max<int64_t>(1, c.kv_heads / gpus);
-  mine.inner_width = part(c.inner_width);
-  mine.vocabulary = part(c.vocabulary);
+  mine.num_heads = c.num_heads / gpus;
+  mine.num_kv_heads = std::max<int64_t>(1, c.num_kv_heads / gpus);
+  mine.intermediate_size = part(c.intermediate_size);
+  mine.vocab_size = part(c.vocab_size);
   return {count_parameters(mine).total(), cache_elements(mine, context)};
 }
 

@@ -40,14 +40,14 @@ std::vector<std::string> roof_names() {
 }
 
 std::vector<Operation> operations(const Config& c, const Call& call, const ElementBytes& bytes) {
-  const auto L = double(c.layers), C = double(c.width), D = double(c.head_width), F = double(c.inner_width);
-  const double q_width = double(c.heads) * D, kv_width = double(c.kv_heads) * D;
+  const auto L = double(c.num_layers), C = double(c.hidden_size), D = double(c.head_dim), F = double(c.intermediate_size);
+  const double q_width = double(c.num_heads) * D, kv_width = double(c.num_kv_heads) * D;
   const auto B = double(call.batch), T = double(call.rows), past = double(call.past);
   const auto product = [&](double times, double rows, double in, double out, double results) {
     const double moved = in * out * bytes.weight + rows * (in + results) * bytes.activation;
     return Work{times * 2 * rows * in * out, times * moved};
   };
-  const double scores = B * (T * past + T * (T + 1) / 2) * double(c.heads);        // query t sees past + t + 1 keys
+  const double scores = B * (T * past + T * (T + 1) / 2) * double(c.num_heads);        // query t sees past + t + 1 keys
   const double attention_bytes = B * (2 * T * q_width * bytes.activation           // queries in, results out
                                       + 2 * T * kv_width * bytes.cache             // keys and values kept
                                       + 2 * (past + T) * kv_width * bytes.cache);  // and read
@@ -56,7 +56,7 @@ std::vector<Operation> operations(const Config& c, const Call& call, const Eleme
           {"output projection", product(L, B * T, q_width, C, C)},
           {c.gated ? "gate and up" : "up", product(L, B * T, C, (c.gated ? 2 : 1) * F, F)},  // gate · up stays
           {"down", product(L, B * T, F, C, C)},
-          {"logits", product(1, B, C, double(c.vocabulary), double(c.vocabulary))}};
+          {"logits", product(1, B, C, double(c.vocab_size), double(c.vocab_size))}};
 }
 
 Work total(const std::vector<Operation>& operations) {

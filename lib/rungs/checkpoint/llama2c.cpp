@@ -23,13 +23,13 @@ struct Part {
 
 /// In the order of the file; norms first where the rest is quantized.
 std::vector<Part> parts_of(const Llama2cHeader& h) {
-  const int64_t C = h.width, F = h.inner_width, kv = h.kv_heads * h.head_width();
-  const Part embedding{"model.embed_tokens.weight", false, {h.vocabulary, C}};
+  const int64_t C = h.hidden_size, F = h.intermediate_size, kv = h.num_kv_heads * h.head_dim();
+  const Part embedding{"model.embed_tokens.weight", false, {h.vocab_size, C}};
   const Part attention_norm{"input_layernorm.weight", true, {C}};
   const Part ffn_norm{"post_attention_layernorm.weight", true, {C}};
   const Part norm{"model.norm.weight", false, {C}};
-  const std::vector<Part> attention = {{"self_attn.q_proj.weight", true, {C, C}, h.heads},
-                                       {"self_attn.k_proj.weight", true, {kv, C}, h.kv_heads},
+  const std::vector<Part> attention = {{"self_attn.q_proj.weight", true, {C, C}, h.num_heads},
+                                       {"self_attn.k_proj.weight", true, {kv, C}, h.num_kv_heads},
                                        {"self_attn.v_proj.weight", true, {kv, C}},
                                        {"self_attn.o_proj.weight", true, {C, C}}};
   const std::vector<Part> ffn = {{"mlp.gate_proj.weight", true, {F, C}},
@@ -38,7 +38,7 @@ std::vector<Part> parts_of(const Llama2cHeader& h) {
   std::vector<Part> parts;
   const auto add = [&](const std::vector<Part>& more) { parts.insert(parts.end(), more.begin(), more.end()); };
   if (h.version == 0) {
-    const Part angles{"", false, {h.context, h.head_width() / 2}};  // cos, then sin: they follow from the sizes
+    const Part angles{"", false, {h.max_seq_len, h.head_dim() / 2}};  // cos, then sin: they follow from the sizes
     add({embedding, attention_norm});
     add(attention);
     add({ffn_norm});
@@ -49,7 +49,7 @@ std::vector<Part> parts_of(const Llama2cHeader& h) {
     add(attention);
     add(ffn);
   }
-  if (!h.tied) add({{"lm_head.weight", false, {h.vocabulary, C}}});
+  if (!h.tied) add({{"lm_head.weight", false, {h.vocab_size, C}}});
   return parts;
 }
 
@@ -83,17 +83,17 @@ Llama2cHeader parse_header(std::span<const std::byte> bytes, const std::string& 
     return value;
   };
   constexpr int64_t most = 1 << 24;  // far above any model, and a product of two with 4096 layers stays in 64 bits
-  h.width = next("dim", 1, most);
-  h.inner_width = next("hidden_dim", 1, most);
-  h.layers = next("n_layers", 0, 4096);
-  h.heads = next("n_heads", 1, most);
-  h.kv_heads = next("n_kv_heads", 1, h.heads);
-  h.vocabulary = next("vocab_size", h.version == 0 ? -most : 1, most);
-  h.context = next("max_seq_len", 1, most);
+  h.hidden_size = next("dim", 1, most);
+  h.intermediate_size = next("hidden_dim", 1, most);
+  h.num_layers = next("n_layers", 0, 4096);
+  h.num_heads = next("n_heads", 1, most);
+  h.num_kv_heads = next("n_kv_heads", 1, h.num_heads);
+  h.vocab_size = next("vocab_size", h.version == 0 ? -most : 1, most);
+  h.max_seq_len = next("max_seq_len", 1, most);
   if (h.version == 0) {  // a negative size says that the output projection is another matrix
-    if (h.vocabulary == 0) fail("vocab_size: wanted a number other than 0, found 0");
-    h.tied = h.vocabulary > 0;
-    h.vocabulary = std::abs(h.vocabulary);
+    if (h.vocab_size == 0) fail("vocab_size: wanted a number other than 0, found 0");
+    h.tied = h.vocab_size > 0;
+    h.vocab_size = std::abs(h.vocab_size);
   } else {
     const int shared = int(bytes[at]);
     if (shared > 1) fail(fmt::format("shared_classifier: wanted 0 or 1, found {}", shared));
@@ -101,10 +101,10 @@ Llama2cHeader parse_header(std::span<const std::byte> bytes, const std::string& 
     at += 1;
   }
   if (h.version == 2) h.group = next("group_size", 1, most);
-  if (h.width % h.heads != 0 || h.head_width() % 2 != 0)
-    fail(fmt::format("n_heads: wanted heads of an even width in {} channels, found {} heads", h.width, h.heads));
-  if (h.heads % h.kv_heads != 0)
-    fail(fmt::format("n_kv_heads: wanted a divisor of n_heads, {}, found {}", h.heads, h.kv_heads));
+  if (h.hidden_size % h.num_heads != 0 || h.head_dim() % 2 != 0)
+    fail(fmt::format("n_heads: wanted heads of an even width in {} channels, found {} heads", h.hidden_size, h.num_heads));
+  if (h.num_heads % h.num_kv_heads != 0)
+    fail(fmt::format("n_kv_heads: wanted a divisor of n_heads, {}, found {}", h.num_heads, h.num_kv_heads));
   return h;
 }
 
@@ -134,7 +134,7 @@ struct Place {
 std::vector<Place> find_places(const std::vector<Part>& parts, const Llama2cHeader& h, Cursor cursor) {
   std::vector<Place> places;
   for (const Part& part : parts)
-    for (int64_t layer = 0; layer < (part.each_layer ? h.layers : 1); ++layer) {
+    for (int64_t layer = 0; layer < (part.each_layer ? h.num_layers : 1); ++layer) {
       const std::string name = name_of(part, layer), what = part.name.empty() ? "the table of angles" : name;
       const int64_t count = part.shape.count();
       if (h.group > 0 && part.shape.rank() == 2) {
@@ -208,9 +208,9 @@ static std::string header_bytes(const Llama2cHeader& h) {
     text.append(reinterpret_cast<const char*>(&value), sizeof value);
   };
   if (h.version == 1) put(magic), put(1);
-  for (const int64_t number : {h.width, h.inner_width, h.layers, h.heads, h.kv_heads}) put(number);
-  put(h.version == 0 && !h.tied ? -h.vocabulary : h.vocabulary);
-  put(h.context);
+  for (const int64_t number : {h.hidden_size, h.intermediate_size, h.num_layers, h.num_heads, h.num_kv_heads}) put(number);
+  put(h.version == 0 && !h.tied ? -h.vocab_size : h.vocab_size);
+  put(h.max_seq_len);
   if (h.version == 1) {
     text += char(h.tied);
     text.resize(header_size, '\0');
@@ -220,11 +220,11 @@ static std::string header_bytes(const Llama2cHeader& h) {
 
 /// cos or sin of p · 10000^(-2i/D): (context, D/2).
 static Tensor angles(const Llama2cHeader& h, bool sine) {
-  const int64_t half = h.head_width() / 2;
-  Tensor table = Tensor::uninitialised({h.context, half});
-  for (int64_t p = 0; p < h.context; ++p)
+  const int64_t half = h.head_dim() / 2;
+  Tensor table = Tensor::uninitialised({h.max_seq_len, half});
+  for (int64_t p = 0; p < h.max_seq_len; ++p)
     for (int64_t i = 0; i < half; ++i) {
-      const double angle = double(p) * std::pow(10000.0, -2.0 * double(i) / double(h.head_width()));
+      const double angle = double(p) * std::pow(10000.0, -2.0 * double(i) / double(h.head_dim()));
       table.data()[p * half + i] = float(sine ? std::sin(angle) : std::cos(angle));
     }
   return table;
@@ -239,7 +239,7 @@ void save_llama2c(const std::filesystem::path& path, const Llama2cHeader& header
     out << header_bytes(header);
     bool sine = false;
     for (const Part& part : parts_of(header))
-      for (int64_t layer = 0; layer < (part.each_layer ? header.layers : 1); ++layer) {
+      for (int64_t layer = 0; layer < (part.each_layer ? header.num_layers : 1); ++layer) {
         Tensor tensor;
         if (part.name.empty()) {
           tensor = angles(header, sine);

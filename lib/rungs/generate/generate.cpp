@@ -117,13 +117,13 @@ std::vector<std::vector<int32_t>> generate(Model& model, const std::vector<std::
                                            const GenerateOptions& options,
                                            const std::function<void(const Step&)>& on_step) {
   const Config& config = model.config();
-  if (options.context < 0 || options.context > config.context)
+  if (options.context < 0 || options.context > config.max_seq_len)
     throw UsageError(
-        fmt::format("context: wanted 1 to {}, which is the model's, found {}", config.context, options.context));
-  const int64_t context = options.context ? options.context : config.context;
+        fmt::format("context: wanted 1 to {}, which is the model's, found {}", config.max_seq_len, options.context));
+  const int64_t context = options.context ? options.context : config.max_seq_len;
   check_prompts(prompts, options, context);
   const auto B = int64_t(prompts.size());
-  Loop loop{model, options, on_step, context, {}, {}, {}, model.backend().device.allocate({B, config.vocabulary})};
+  Loop loop{model, options, on_step, context, {}, {}, {}, model.backend().device.allocate({B, config.vocab_size})};
   loop.draws.resize(size_t(B));
   loop.chosen.resize(size_t(B));
   int64_t longest = 0;  // of the sequences, at their ends

@@ -19,7 +19,7 @@ LinearWeights linear_of(const CaseInput& in, const std::string& name) {
 void run_decoder_forward(const CaseInput& in, DecoderForward* forward, Recording& rec) {
   const DecoderCheckpoint& model = model_of(in);
   CountingOps ops(rec);
-  Tensor logits({in["tokens"].count(), model.config.vocabulary});  // (T, V)
+  Tensor logits({in["tokens"].count(), model.config.vocab_size});  // (T, V)
   forward(ops, logits, in["tokens"], model.weights);
   rec.output("logits", logits);
 }
@@ -32,11 +32,11 @@ namespace {
 struct Sequence {
   Sequence(const DecoderCheckpoint& m, CachedForward* f) : model(m), forward(f) {
     const Config& c = model.config;
-    const Shape shape = c.heads == 1 ? Shape{c.context, c.head_width} : Shape{c.context, c.kv_heads, c.head_width};
-    for (int64_t i = 0; i < c.layers; ++i) cache.layers.push_back({Tensor(shape), Tensor(shape)});
+    const Shape shape = c.num_heads == 1 ? Shape{c.max_seq_len, c.head_dim} : Shape{c.max_seq_len, c.num_kv_heads, c.head_dim};
+    for (int64_t i = 0; i < c.num_layers; ++i) cache.layers.push_back({Tensor(shape), Tensor(shape)});
   }
   Tensor feed(Ops& ops, const Tensor& tokens) {
-    Tensor logits({tokens.count(), model.config.vocabulary});  // (T, V)
+    Tensor logits({tokens.count(), model.config.vocab_size});  // (T, V)
     forward(ops, logits, tokens, model.weights, cache, position);
     position += tokens.count();
     return logits;
@@ -53,12 +53,12 @@ void run_one_call(const CaseInput& in, CachedForward* forward, Recording& rec) {
   CountingOps ops(rec);
   KvCache cache;
   const auto name = [](int64_t layer, const char* which) { return fmt::format("layers.{}.{}", layer, which); };
-  for (int64_t i = 0; i < model.config.layers; ++i)
+  for (int64_t i = 0; i < model.config.num_layers; ++i)
     cache.layers.push_back({in[name(i, "k")].copy(), in[name(i, "v")].copy()});
-  Tensor logits({in["tokens"].count(), model.config.vocabulary});  // (T, V)
+  Tensor logits({in["tokens"].count(), model.config.vocab_size});  // (T, V)
   forward(ops, logits, in["tokens"], model.weights, cache, int64_t(in.scalar("start_pos")));
   rec.output("logits", logits);
-  for (int64_t i = 0; i < model.config.layers; ++i) {
+  for (int64_t i = 0; i < model.config.num_layers; ++i) {
     rec.output(name(i, "k"), cache.layers[size_t(i)].k);
     rec.output(name(i, "v"), cache.layers[size_t(i)].v);
   }

@@ -48,7 +48,7 @@ std::vector<Split> splits_of(int32_t T) {
 
 /// Rows through ops.linear for one token: q, k, v, o, up, down and perhaps gate in each layer. The output projection
 /// comes on top, for each row whose logits are wanted.
-int64_t linear_rows_per_token(const Config& config) { return (config.gated ? 7 : 6) * config.layers; }
+int64_t linear_rows_per_token(const Config& config) { return (config.gated ? 7 : 6) * config.num_layers; }
 
 void add_splits(std::vector<Case>& cases, const Case& prompt, const Case* other, const std::filesystem::path& weights) {
   const int64_t per_token = linear_rows_per_token(load_config(weights / prompt.input.model)) + 1;

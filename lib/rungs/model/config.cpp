@@ -85,18 +85,18 @@ static Config config_of_bin(const std::filesystem::path& path) {
   const Llama2cHeader h = read_llama2c_header(path);
   Config c;
   c.model_type = "llama";
-  c.context = h.context;
-  c.width = h.width;
-  c.heads = h.heads;
-  c.kv_heads = h.kv_heads;
-  c.head_width = h.head_width();
-  c.inner_width = h.inner_width;
-  c.layers = h.layers;
-  c.vocabulary = h.vocabulary;
+  c.max_seq_len = h.max_seq_len;
+  c.hidden_size = h.hidden_size;
+  c.num_heads = h.num_heads;
+  c.num_kv_heads = h.num_kv_heads;
+  c.head_dim = h.head_dim();
+  c.intermediate_size = h.intermediate_size;
+  c.num_layers = h.num_layers;
+  c.vocab_size = h.vocab_size;
   c.epsilon = 1e-5f;
   c.rotary = c.rms_norm = c.gated = true;
   c.tied = h.tied;
-  if (h.vocabulary > 2) c.bos = 1, c.eos = {1, 2};
+  if (h.vocab_size > 2) c.bos = 1, c.eos = {1, 2};
   c.directory = path;
   return c;
 }
@@ -116,32 +116,32 @@ Config load_config(const std::filesystem::path& directory_or_bin) {
   c.directory = directory;
   c.model_type = fields.one_of("model_type", {"llama", "rungs_decoder"});
   const bool llama = c.model_type == "llama";
-  c.context = fields.whole("max_position_embeddings", 1, most);
-  c.width = fields.whole("hidden_size", 1, most);
-  c.inner_width = fields.whole("intermediate_size", 1, most);
-  c.layers = fields.whole("num_hidden_layers", 0, 4096);
-  c.vocabulary = fields.whole("vocab_size", 1, most);
-  if (llama || fields.has("num_attention_heads")) c.heads = fields.whole("num_attention_heads", 1, most);
-  c.kv_heads = fields.has("num_key_value_heads") ? fields.whole("num_key_value_heads", 1, c.heads) : c.heads;
-  if (c.heads % c.kv_heads != 0)
-    fields.fail("num_key_value_heads", fmt::format("a divisor of num_attention_heads, {}", c.heads));
+  c.max_seq_len = fields.whole("max_position_embeddings", 1, most);
+  c.hidden_size = fields.whole("hidden_size", 1, most);
+  c.intermediate_size = fields.whole("intermediate_size", 1, most);
+  c.num_layers = fields.whole("num_hidden_layers", 0, 4096);
+  c.vocab_size = fields.whole("vocab_size", 1, most);
+  if (llama || fields.has("num_attention_heads")) c.num_heads = fields.whole("num_attention_heads", 1, most);
+  c.num_kv_heads = fields.has("num_key_value_heads") ? fields.whole("num_key_value_heads", 1, c.num_heads) : c.num_heads;
+  if (c.num_heads % c.num_kv_heads != 0)
+    fields.fail("num_key_value_heads", fmt::format("a divisor of num_attention_heads, {}", c.num_heads));
   if (llama && !fields.has("head_dim")) {
-    if (c.width % c.heads != 0)
-      fields.fail("num_attention_heads", fmt::format("a divisor of hidden_size, {}", c.width));
-    c.head_width = c.width / c.heads;
+    if (c.hidden_size % c.num_heads != 0)
+      fields.fail("num_attention_heads", fmt::format("a divisor of hidden_size, {}", c.hidden_size));
+    c.head_dim = c.hidden_size / c.num_heads;
   } else {
-    c.head_width = fields.whole("head_dim", 1, most / c.heads);
+    c.head_dim = fields.whole("head_dim", 1, most / c.num_heads);
   }
   llama ? read_llama(c, fields) : read_decoder(c, fields);
   if (c.rotary) {
-    c.rope = read_rope(fields, c.context);
-    if (c.head_width % 2 != 0)
+    c.rope = read_rope(fields, c.max_seq_len);
+    if (c.head_dim % 2 != 0)
       fields.fail(fields.has("head_dim") ? "head_dim" : "num_attention_heads",
-                  fmt::format("heads of an even width, which rotary positions need, not of {}", c.head_width));
+                  fmt::format("heads of an even width, which rotary positions need, not of {}", c.head_dim));
   }
-  if (fields.has("bos_token_id")) c.bos = int32_t(fields.whole("bos_token_id", 0, c.vocabulary - 1));
-  c.eos = fields.whole_list("eos_token_id", 0, c.vocabulary - 1);
-  if (const auto eos = load_generation_config(directory, c.vocabulary).eos; !eos.empty()) c.eos = eos;
+  if (fields.has("bos_token_id")) c.bos = int32_t(fields.whole("bos_token_id", 0, c.vocab_size - 1));
+  c.eos = fields.whole_list("eos_token_id", 0, c.vocab_size - 1);
+  if (const auto eos = load_generation_config(directory, c.vocab_size).eos; !eos.empty()) c.eos = eos;
   return c;
 }
 

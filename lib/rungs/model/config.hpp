@@ -13,14 +13,14 @@ namespace rungs {
 /// The shape of a decoder. Letters as in the glossary.
 struct Config {
   std::string model_type;           ///< "rungs_decoder" or "llama"
-  int64_t context = 0;              ///< positions that the model knows: max_position_embeddings
-  int64_t width = 0;                ///< C: hidden_size
-  int64_t heads = 1;                ///< H: num_attention_heads
-  int64_t kv_heads = 1;             ///< G: num_key_value_heads; H is a multiple of it
-  int64_t head_width = 0;           ///< D: head_dim
-  int64_t inner_width = 0;          ///< F: intermediate_size
-  int64_t layers = 0;               ///< L: num_hidden_layers
-  int64_t vocabulary = 0;           ///< V: vocab_size
+  int64_t max_seq_len = 0;          ///< context length, in tokens: max_position_embeddings
+  int64_t hidden_size = 0;          ///< C
+  int64_t num_heads = 1;            ///< H: num_attention_heads
+  int64_t num_kv_heads = 1;         ///< G: num_key_value_heads; H is a multiple of it
+  int64_t head_dim = 0;             ///< D
+  int64_t intermediate_size = 0;    ///< F
+  int64_t num_layers = 0;           ///< L: num_hidden_layers
+  int64_t vocab_size = 0;           ///< V
   float epsilon = 0;                ///< layer_norm_eps or rms_norm_eps
   bool rotary = false;              ///< rotary positions instead of learned ones
   RopeConfig rope;                  ///< if rotary

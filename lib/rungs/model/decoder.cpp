@@ -16,9 +16,9 @@ static void attention_block(Ops& ops, Tensor& x, const LayerWeights& w, float ep
   ops.linear(s.k, s.normed, w.attention.k.weight, w.attention.k.bias);  // (N, D)
   ops.linear(s.v, s.normed, w.attention.v.weight, w.attention.v.bias);  // (N, D)
   tap("q", s.q), tap("k", s.k), tap("v", s.v);
-  ops.attention(s.context, s.q, s.k, s.v, rows, cache);  // (N, D)
-  tap("context", s.context);
-  ops.linear(s.projected, s.context, w.attention.o.weight, w.attention.o.bias);  // (N, C)
+  ops.attention(s.attn_out, s.q, s.k, s.v, rows, cache);  // (N, D)
+  tap("attn_out", s.attn_out);
+  ops.linear(s.projected, s.attn_out, w.attention.o.weight, w.attention.o.bias);  // (N, C)
   tap("attention", s.projected);
   ops.add(x, s.projected);  // residual
 }
@@ -64,13 +64,13 @@ DecoderScratch Decoder::rows_of_scratch(int64_t n) const {
   const auto rows = [n](const Tensor& t) { return t.view_rows(0, n); };
   const DecoderScratch& s = scratch_;
   return {rows(s.x), rows(s.positions), rows(s.normed),  rows(s.projected), rows(s.q),
-          rows(s.k), rows(s.v),         rows(s.context), rows(s.hidden),    rows(s.wanted)};
+          rows(s.k), rows(s.v),         rows(s.attn_out), rows(s.hidden),    rows(s.wanted)};
 }
 
 static DecoderScratch plan_decoder_scratch(Device& device, const Config& c, int64_t n) {
   const auto room = [&](int64_t columns) { return device.allocate({n, columns}); };
-  return {room(c.width),      room(c.width),      room(c.width),      room(c.width),       room(c.head_width),
-          room(c.head_width), room(c.head_width), room(c.head_width), room(c.inner_width), room(c.width)};
+  return {room(c.hidden_size),      room(c.hidden_size),      room(c.hidden_size),      room(c.hidden_size),       room(c.head_dim),
+          room(c.head_dim), room(c.head_dim), room(c.head_dim), room(c.intermediate_size), room(c.hidden_size)};
 }
 
 static std::vector<Tensor*> all_weights(DecoderWeights& w) {
@@ -87,9 +87,9 @@ static std::vector<Tensor*> all_weights(DecoderWeights& w) {
 Decoder::Decoder(const Backend& backend, const std::filesystem::path& directory, const LoadOptions& options)
     : backend_(backend),
       checkpoint_(directory),
-      max_rows_(options.max_rows ? options.max_rows : config().context),
+      max_rows_(options.max_rows ? options.max_rows : config().max_seq_len),
       rows_(backend.device, max_rows_) {
-  if (config().heads > 1 || config().rotary || config().rms_norm || config().gated)
+  if (config().num_heads > 1 || config().rotary || config().rms_norm || config().gated)
     throw UsageError(
         fmt::format("{}: this is a model of the lessons 9 to 13, on the way to LLaMA: their code runs it, "
                     "the engine runs the decoder of lesson 8 and LLaMA",
@@ -112,33 +112,33 @@ static DecoderWeights decoder_weights(const SafeTensors& file, const Config& c) 
     return LinearWeights{take(name + ".weight", {out, in}), c.gated ? Tensor() : take(name + ".bias", {out})};
   };
   const auto norm = [&](const std::string& name) {
-    return NormWeights{take(name + ".weight", {c.width}), c.rms_norm ? Tensor() : take(name + ".bias", {c.width})};
+    return NormWeights{take(name + ".weight", {c.hidden_size}), c.rms_norm ? Tensor() : take(name + ".bias", {c.hidden_size})};
   };
 
   DecoderWeights w;
-  w.token_embedding = take("token_embedding.weight", {c.vocabulary, c.width});
+  w.token_embedding = take("token_embedding.weight", {c.vocab_size, c.hidden_size});
   if (c.rotary)
-    w.rotary = rope_table(c.rope, c.head_width, c.context);
+    w.rotary = rope_table(c.rope, c.head_dim, c.max_seq_len);
   else
-    w.position_embedding = take("position_embedding.weight", {c.context, c.width});
-  const int64_t q_width = c.heads * c.head_width, kv_width = c.kv_heads * c.head_width;
-  for (int64_t i = 0; i < c.layers; ++i) {
+    w.position_embedding = take("position_embedding.weight", {c.max_seq_len, c.hidden_size});
+  const int64_t q_width = c.num_heads * c.head_dim, kv_width = c.num_kv_heads * c.head_dim;
+  for (int64_t i = 0; i < c.num_layers; ++i) {
     const std::string layer = fmt::format("layers.{}.", i), attention = layer + "attention.";
     w.layers.push_back({norm(layer + "attention_norm"),
-                        {linear(attention + "q", q_width, c.width), linear(attention + "k", kv_width, c.width),
-                         linear(attention + "v", kv_width, c.width), linear(attention + "o", c.width, q_width)},
+                        {linear(attention + "q", q_width, c.hidden_size), linear(attention + "k", kv_width, c.hidden_size),
+                         linear(attention + "v", kv_width, c.hidden_size), linear(attention + "o", c.hidden_size, q_width)},
                         norm(layer + "ffn_norm"),
-                        c.gated ? linear(layer + "feed_forward.gate", c.inner_width, c.width) : LinearWeights(),
-                        linear(layer + "feed_forward.up", c.inner_width, c.width),
-                        linear(layer + "feed_forward.down", c.width, c.inner_width)});
+                        c.gated ? linear(layer + "feed_forward.gate", c.intermediate_size, c.hidden_size) : LinearWeights(),
+                        linear(layer + "feed_forward.up", c.intermediate_size, c.hidden_size),
+                        linear(layer + "feed_forward.down", c.hidden_size, c.intermediate_size)});
   }
   w.final_norm = norm("final_norm");
-  w.output = linear("output", c.vocabulary, c.width);
+  w.output = linear("output", c.vocab_size, c.hidden_size);
   w.epsilon = c.epsilon;
-  w.heads = c.heads;
-  w.kv_heads = c.kv_heads;
+  w.num_heads = c.num_heads;
+  w.num_kv_heads = c.num_kv_heads;
   if (taken != file.names().size())
-    throw FileError(fmt::format("{}: a decoder of {} layers has {} tensors, the file has {}", file.path(), c.layers,
+    throw FileError(fmt::format("{}: a decoder of {} layers has {} tensors, the file has {}", file.path(), c.num_layers,
                                 taken, file.names().size()));
   return w;
 }

@@ -21,7 +21,7 @@ struct DecoderCheckpoint {
 /// Named scratch memory, planned once for the largest call.
 struct DecoderScratch {
   Tensor x, positions, normed, projected;  ///< (N, C)
-  Tensor q, k, v, context;                 ///< (N, D)
+  Tensor q, k, v, attn_out;                ///< (N, D)
   Tensor hidden;                           ///< (N, F)
   Tensor wanted;                           ///< (N, C)
 };

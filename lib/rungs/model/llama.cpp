@@ -10,7 +10,7 @@ static void attention_block(Steps& steps, Tensor& x, const LlamaLayer& w, const 
                             LayerCache* cache, LlamaScratch& s) {
   steps.self_attention(s.attn_out, {s.q, s.k, s.v}, s.normed, x, {w.attention_norm, model.epsilon}, w.qkv, model.rotary,
                        rows, cache);  // (N, H, D)
-  tap("context", s.attn_out);
+  tap("attn_out", s.attn_out);
   const Tensor flat = s.attn_out.reshaped({x.dim(0), w.o.dim(1)});  // (N, H·D)
   steps.add_linear(x, s.projected, flat, w.o);                      // residual
   tap("attention", s.projected);
@@ -63,9 +63,9 @@ LlamaScratch Llama::rows_of_scratch(int64_t n) const {
 
 static LlamaScratch plan_llama_scratch(Device& device, const Config& c, int64_t n) {
   const auto room = [&](int64_t columns) { return device.allocate({n, columns}); };
-  const auto heads = [&](int64_t count) { return device.allocate({n, count, c.head_width}); };
-  return {room(c.width),     room(c.width),     room(c.width),       heads(c.heads),      heads(c.heads),
-          heads(c.kv_heads), heads(c.kv_heads), room(c.inner_width), room(c.inner_width), room(c.width)};
+  const auto heads = [&](int64_t count) { return device.allocate({n, count, c.head_dim}); };
+  return {room(c.hidden_size),     room(c.hidden_size),     room(c.hidden_size),       heads(c.num_heads),      heads(c.num_heads),
+          heads(c.num_kv_heads), heads(c.num_kv_heads), room(c.intermediate_size), room(c.intermediate_size), room(c.hidden_size)};
 }
 
 /// Every weight; those of `qkv` and of `gate_up` one after the other.
@@ -103,7 +103,7 @@ Llama::Llama(const Backend& backend, const std::filesystem::path& directory, con
 Llama::Llama(const Backend& backend, LlamaCheckpoint checkpoint, const LoadOptions& options)
     : backend_(backend),
       checkpoint_(std::move(checkpoint)),
-      max_rows_(options.max_rows ? options.max_rows : config().context),
+      max_rows_(options.max_rows ? options.max_rows : config().max_seq_len),
       rows_(backend.device, max_rows_) {
   upload_weights(backend, config(), checkpoint_.weights, options);
   scratch_ = plan_llama_scratch(backend.device, config(), max_rows_);

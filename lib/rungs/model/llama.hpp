@@ -28,7 +28,7 @@ struct LlamaWeights {
   Tensor output;                    ///< (V, C); with tied weights a view of the token embedding
   RopeTables rotary;                ///< (context, D/2) each
   float epsilon = 0;                ///< of every RMSNorm
-  int64_t heads = 1, kv_heads = 1;  ///< H, G
+  int64_t num_heads = 1, num_kv_heads = 1;  ///< H, G
 };
 
 /// An open checkpoint: its weights are views of the mapped file or files.

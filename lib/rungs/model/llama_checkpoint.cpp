@@ -12,13 +12,13 @@
 namespace rungs {
 
 static Config limited(Config c, int64_t context) {
-  if (context < 0 || context > c.context)
+  if (context < 0 || context > c.max_seq_len)
     throw UsageError(fmt::format("{}: a context of {} tokens is wanted, the model knows {}", c.directory.string(),
-                                 context, c.context));
+                                 context, c.max_seq_len));
   if (context > 0)
-    c.context = context;
+    c.max_seq_len = context;
   else if (c.rope.scaling == RopeConfig::Scaling::dynamic)
-    c.context = std::min(c.context, c.rope.original_context);
+    c.max_seq_len = std::min(c.max_seq_len, c.rope.original_context);
   return c;
 }
 
@@ -34,7 +34,7 @@ static void check_no_others(const TensorSet& file, const Config& c) {
   for (const std::string& name : file.names())
     if (!known.count(name) && !is_ignored(name, c))
       throw FileError(fmt::format("{}: {}: wanted the tensors of a LLaMA of {} layers, found this one besides",
-                                  file.file_of(name), name, c.layers));
+                                  file.file_of(name), name, c.num_layers));
 }
 
 static LlamaWeights llama_weights(const TensorSet& file, const Config& c) {
@@ -48,7 +48,7 @@ static LlamaWeights llama_weights(const TensorSet& file, const Config& c) {
   const auto take = [&](const std::string& name) { return std::move(tensors.at(name + ".weight")); };
   LlamaWeights w;
   w.token_embedding = take("model.embed_tokens");
-  for (int64_t i = 0; i < c.layers; ++i) {
+  for (int64_t i = 0; i < c.num_layers; ++i) {
     const std::string layer = fmt::format("model.layers.{}.", i);
     w.layers.push_back({take(layer + "input_layernorm"),
                         {take(layer + "self_attn.q_proj"), take(layer + "self_attn.k_proj"),
@@ -60,10 +60,10 @@ static LlamaWeights llama_weights(const TensorSet& file, const Config& c) {
   }
   w.final_norm = take("model.norm");
   w.output = c.tied ? w.token_embedding.view() : take("lm_head");
-  w.rotary = rope_table(c.rope, c.head_width, c.context);
+  w.rotary = rope_table(c.rope, c.head_dim, c.max_seq_len);
   w.epsilon = c.epsilon;
-  w.heads = c.heads;
-  w.kv_heads = c.kv_heads;
+  w.num_heads = c.num_heads;
+  w.num_kv_heads = c.num_kv_heads;
   return w;
 }
 

@@ -9,23 +9,23 @@
 namespace rungs {
 
 std::vector<TensorLayout> llama_tensors(const Config& c) {
-  const int64_t q_width = c.heads * c.head_width, kv_width = c.kv_heads * c.head_width;
-  std::vector<TensorLayout> tensors = {{"model.embed_tokens.weight", {c.vocabulary, c.width}}};
-  for (int64_t i = 0; i < c.layers; ++i) {
+  const int64_t q_width = c.num_heads * c.head_dim, kv_width = c.num_kv_heads * c.head_dim;
+  std::vector<TensorLayout> tensors = {{"model.embed_tokens.weight", {c.vocab_size, c.hidden_size}}};
+  for (int64_t i = 0; i < c.num_layers; ++i) {
     const std::string layer = fmt::format("model.layers.{}.", i);
-    const TensorLayout parts[] = {{"input_layernorm", {c.width}},
-                                  {"self_attn.q_proj", {q_width, c.width}},
-                                  {"self_attn.k_proj", {kv_width, c.width}},
-                                  {"self_attn.v_proj", {kv_width, c.width}},
-                                  {"self_attn.o_proj", {c.width, q_width}},
-                                  {"post_attention_layernorm", {c.width}},
-                                  {"mlp.gate_proj", {c.inner_width, c.width}},
-                                  {"mlp.up_proj", {c.inner_width, c.width}},
-                                  {"mlp.down_proj", {c.width, c.inner_width}}};
+    const TensorLayout parts[] = {{"input_layernorm", {c.hidden_size}},
+                                  {"self_attn.q_proj", {q_width, c.hidden_size}},
+                                  {"self_attn.k_proj", {kv_width, c.hidden_size}},
+                                  {"self_attn.v_proj", {kv_width, c.hidden_size}},
+                                  {"self_attn.o_proj", {c.hidden_size, q_width}},
+                                  {"post_attention_layernorm", {c.hidden_size}},
+                                  {"mlp.gate_proj", {c.intermediate_size, c.hidden_size}},
+                                  {"mlp.up_proj", {c.intermediate_size, c.hidden_size}},
+                                  {"mlp.down_proj", {c.hidden_size, c.intermediate_size}}};
     for (const auto& [name, shape] : parts) tensors.push_back({layer + name + ".weight", shape});
   }
-  tensors.push_back({"model.norm.weight", {c.width}});
-  if (!c.tied) tensors.push_back({"lm_head.weight", {c.vocabulary, c.width}});
+  tensors.push_back({"model.norm.weight", {c.hidden_size}});
+  if (!c.tied) tensors.push_back({"lm_head.weight", {c.vocab_size, c.hidden_size}});
   return tensors;
 }
 
@@ -58,21 +58,21 @@ void save_llama_config(const std::filesystem::path& directory, const Config& c, 
     config["eos_token_id"] = c.eos[0];
   else if (!c.eos.empty())
     config["eos_token_id"] = c.eos;
-  config["head_dim"] = c.head_width;
+  config["head_dim"] = c.head_dim;
   config["hidden_act"] = "silu";
-  config["hidden_size"] = c.width;
-  config["intermediate_size"] = c.inner_width;
-  config["max_position_embeddings"] = c.context;
+  config["hidden_size"] = c.hidden_size;
+  config["intermediate_size"] = c.intermediate_size;
+  config["max_position_embeddings"] = c.max_seq_len;
   config["mlp_bias"] = false;
-  config["num_attention_heads"] = c.heads;
-  config["num_hidden_layers"] = c.layers;
-  config["num_key_value_heads"] = c.kv_heads;
+  config["num_attention_heads"] = c.num_heads;
+  config["num_hidden_layers"] = c.num_layers;
+  config["num_key_value_heads"] = c.num_kv_heads;
   config["rms_norm_eps"] = ordered_json::parse(fmt::format("{}", c.epsilon));  // 1e-05, not 9.99999974e-06
   config["rope_scaling"] = scaling_json(c.rope);
   config["rope_theta"] = c.rope.theta;
   config["tie_word_embeddings"] = c.tied;
   config["torch_dtype"] = dtype == DType::bf16 ? "bfloat16" : dtype == DType::f16 ? "float16" : "float32";
-  config["vocab_size"] = c.vocabulary;
+  config["vocab_size"] = c.vocab_size;
   write_whole(directory / "config.json", [&](std::ostream& out) { out << config.dump(2) << '\n'; });
 }
 

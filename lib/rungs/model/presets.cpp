@@ -9,7 +9,7 @@ namespace {
 
 struct Published {
   const char* name;
-  int64_t layers, heads, kv_heads, width, inner_width, vocabulary, context;
+  int64_t num_layers, num_heads, num_kv_heads, hidden_size, intermediate_size, vocab_size, max_seq_len;
   bool tied;
   RopeConfig rope;
 };
@@ -50,9 +50,9 @@ std::optional<Config> named_shape(std::string_view name) {
   c.directory = s->name;  // for messages
   c.rotary = c.rms_norm = c.gated = true;
   c.epsilon = 1e-5f, c.bos = 1, c.eos = {2};
-  c.layers = s->layers, c.heads = s->heads, c.kv_heads = s->kv_heads, c.width = s->width;
-  c.inner_width = s->inner_width, c.vocabulary = s->vocabulary, c.context = s->context;
-  c.head_width = c.width / c.heads;
+  c.num_layers = s->num_layers, c.num_heads = s->num_heads, c.num_kv_heads = s->num_kv_heads, c.hidden_size = s->hidden_size;
+  c.intermediate_size = s->intermediate_size, c.vocab_size = s->vocab_size, c.max_seq_len = s->max_seq_len;
+  c.head_dim = c.hidden_size / c.num_heads;
   c.tied = s->tied, c.rope = s->rope;
   return c;
 }

@@ -28,28 +28,28 @@ void save_random_decoder(const std::filesystem::path& directory, const Config& c
     add(name + ".bias", {out}, 0, 0.1f);
   };
   const auto norm = [&](const std::string& name) {
-    add(name + ".weight", {c.width}, 1, 0.1f);
-    add(name + ".bias", {c.width}, 0, 0.1f);
+    add(name + ".weight", {c.hidden_size}, 1, 0.1f);
+    add(name + ".bias", {c.hidden_size}, 0, 0.1f);
   };
-  add("token_embedding.weight", {c.vocabulary, c.width}, 0, 1);
-  add("position_embedding.weight", {c.context, c.width}, 0, 0.3f);
-  for (int64_t i = 0; i < c.layers; ++i) {
+  add("token_embedding.weight", {c.vocab_size, c.hidden_size}, 0, 1);
+  add("position_embedding.weight", {c.max_seq_len, c.hidden_size}, 0, 0.3f);
+  for (int64_t i = 0; i < c.num_layers; ++i) {
     const std::string layer = fmt::format("layers.{}.", i);
     norm(layer + "attention_norm");
-    for (const char* name : {"q", "k", "v"}) linear(layer + "attention." + name, c.head_width, c.width);
-    linear(layer + "attention.o", c.width, c.head_width);
+    for (const char* name : {"q", "k", "v"}) linear(layer + "attention." + name, c.head_dim, c.hidden_size);
+    linear(layer + "attention.o", c.hidden_size, c.head_dim);
     norm(layer + "ffn_norm");
-    linear(layer + "feed_forward.up", c.inner_width, c.width);
-    linear(layer + "feed_forward.down", c.width, c.inner_width);
+    linear(layer + "feed_forward.up", c.intermediate_size, c.hidden_size);
+    linear(layer + "feed_forward.down", c.hidden_size, c.intermediate_size);
   }
   norm("final_norm");
-  linear("output", c.vocabulary, c.width);
+  linear("output", c.vocab_size, c.hidden_size);
   save_safetensors(directory / "model.safetensors", tensors);
 
   nlohmann::ordered_json config = {
-      {"model_type", "rungs_decoder"}, {"max_position_embeddings", c.context}, {"hidden_size", c.width},
-      {"head_dim", c.head_width},      {"intermediate_size", c.inner_width},   {"num_hidden_layers", c.layers},
-      {"vocab_size", c.vocabulary},    {"layer_norm_eps", c.epsilon}};
+      {"model_type", "rungs_decoder"}, {"max_position_embeddings", c.max_seq_len}, {"hidden_size", c.hidden_size},
+      {"head_dim", c.head_dim},      {"intermediate_size", c.intermediate_size},   {"num_hidden_layers", c.num_layers},
+      {"vocab_size", c.vocab_size},    {"layer_norm_eps", c.epsilon}};
   if (c.bos >= 0) config["bos_token_id"] = c.bos;
   if (!c.eos.empty()) config["eos_token_id"] = c.eos[0];
   config["torch_dtype"] = "float32";

@@ -43,7 +43,7 @@ static Tensor random_weight(const Shape& shape, DType dtype, float middle, float
 static nlohmann::json made_up_words(const Config& c) {
   nlohmann::json tokens = {"<unk>", "<bos>", "<eos>", "\n"};
   for (char letter = ' '; letter <= '~'; ++letter) tokens.push_back(std::string(1, letter));
-  for (int64_t n = 0; int64_t(tokens.size()) < c.vocabulary; ++n) {
+  for (int64_t n = 0; int64_t(tokens.size()) < c.vocab_size; ++n) {
     std::string word = " ";
     int64_t left = n;
     for (int i = 0; i < 4; ++i, left /= 26) word += char('a' + left % 26);
@@ -67,7 +67,7 @@ void save_random_llama(const std::filesystem::path& directory, const Config& con
   save_safetensors(directory / "model.safetensors", std::move(tensors), on_written);
   save_llama_config(directory, config, dtype);
   constexpr int64_t fixed = 4 + 95;  // tokens that every vocabulary has
-  if (config.vocabulary >= fixed && config.bos == 1 && config.eos == std::vector<int32_t>{2})
+  if (config.vocab_size >= fixed && config.bos == 1 && config.eos == std::vector<int32_t>{2})
     write_whole(directory / "vocabulary.json", [&](std::ostream& out) { out << made_up_words(config).dump() << '\n'; });
 }
 

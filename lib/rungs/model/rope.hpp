@@ -24,6 +24,6 @@ struct RopeConfig {
 
 /// cos and sin of p · θ_i for each position p of the context and each i < D/2, computed in double, stored as f32.
 /// \throws UsageError for an odd head width; for dynamic scaling beyond the original context.
-RopeTables rope_table(const RopeConfig& config, int64_t head_width, int64_t context);
+RopeTables rope_table(const RopeConfig& config, int64_t head_dim, int64_t context);
 
 }  // namespace rungs

@@ -22,13 +22,13 @@ static void check(const Batch& batch, const Config& config, const KvCache* cache
   if (batch.rows() == 0) fail("a call needs at least one token");
   if (batch.rows() > max_rows)
     fail(fmt::format("a call of {} rows: this model was loaded for at most {}", batch.rows(), max_rows));
-  const int64_t room = cache ? cache->capacity() : config.context;
+  const int64_t room = cache ? cache->capacity() : config.max_seq_len;
   for (size_t n = 0; n < batch.token.size(); ++n) {
-    if (batch.token[n] < 0 || batch.token[n] >= config.vocabulary)
+    if (batch.token[n] < 0 || batch.token[n] >= config.vocab_size)
       fail(fmt::format("token id {} at position {} is not in [0, {})", batch.token[n], batch.position[n],
-                       config.vocabulary));
-    if (batch.position[n] < 0 || batch.position[n] >= config.context)
-      fail(fmt::format("position {} is outside the model's context of {} tokens", batch.position[n], config.context));
+                       config.vocab_size));
+    if (batch.position[n] < 0 || batch.position[n] >= config.max_seq_len)
+      fail(fmt::format("position {} is outside the model's context of {} tokens", batch.position[n], config.max_seq_len));
     if (batch.position[n] >= room)
       fail(fmt::format("position {} is outside the cache, which has room for {} tokens", batch.position[n], room));
     if (cache && (batch.sequence[n] < 0 || batch.sequence[n] >= cache->sequences()))

@@ -47,8 +47,8 @@ struct DecoderWeights {
   NormWeights final_norm;
   LinearWeights output;  ///< (V, C), (V)
   float epsilon = 0;     ///< of every norm
-  int64_t heads = 1;     ///< H
-  int64_t kv_heads = 1;  ///< G
+  int64_t num_heads = 1;     ///< H
+  int64_t num_kv_heads = 1;  ///< G
 };
 
 }  // namespace rungs

@@ -61,9 +61,9 @@ class MyLlama final : public Model {
   MyLlama(const Backend& backend, const std::filesystem::path& path, const LoadOptions& options)
       : backend_(backend),
         checkpoint_(path, options.context),
-        max_rows_(options.max_rows ? options.max_rows : config().context) {
+        max_rows_(options.max_rows ? options.max_rows : config().max_seq_len) {
     LlamaWeights& w = checkpoint_.weights;
-    w.rotary = lesson_15::rotary_table(config().rope, config().head_width, config().context);
+    w.rotary = lesson_15::rotary_table(config().rope, config().head_dim, config().max_seq_len);
     w.output = lesson_15::output_weight(checkpoint_.file, config());
   }
   const Config& config() const override { return checkpoint_.config; }
@@ -166,7 +166,7 @@ class MyEngine final : public Engine {
     if (!mine || !options.cache || !std::all_of(prompts.begin(), prompts.end(), begins))
       return Engine::generate(model, prompts, own, on_step);
 
-    check_prompts(prompts, options, model.config().context);
+    check_prompts(prompts, options, model.config().max_seq_len);
     Sequences texts;  // lesson 15 puts BOS in front
     std::vector<std::mt19937_64> random;
     for (const auto& tokens : prompts) {
