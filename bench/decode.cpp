@@ -31,7 +31,7 @@ double bytes_a_token(const LlamaCheckpoint& model, double past) {
   double bytes = 0;
   const LlamaWeights& w = model.weights;
   for (const LlamaLayer& l : w.layers)
-    for (const Tensor* t :
+    for (const ConstTensor* t :
          {&l.attention_norm, &l.qkv.q, &l.qkv.k, &l.qkv.v, &l.o, &l.ffn_norm, &l.gate_up.gate, &l.gate_up.up, &l.down})
       bytes += double(t->bytes());
   bytes += double(w.final_norm.bytes()) + double(w.output.bytes());

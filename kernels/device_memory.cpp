@@ -20,7 +20,7 @@ Tensor device_tensor(const Shape& shape, DType dtype) {
                                 to_string(shape), name_of(dtype), bytes, free, total));
   }
   CUDA_CHECK(allocated);
-  return Tensor(shape, dtype, Tensor::Memory(memory, [](void* p) { cudaFree(p); }));
+  return Tensor(shape, dtype, Tensor::Memory(memory, [](void* p) { cudaFree(p); }), Place::gpu);
 }
 
 bool kernels_are_checked() {

@@ -83,7 +83,7 @@ Config config_of(const Shape& shape) {
   } else {
     c = *named_shape(shape.name);
   }
-  c.max_seq_len = shape.max_seq_len;
+  c.max_seq_len = shape.context;
   return c;
 }
 
@@ -103,15 +103,15 @@ struct Running {
     TensorSet set(shape.name);
     const char* at = addresses.begin;
     for (const auto& [name, dims] : llama_tensors(config)) {
-      Tensor tensor = Tensor::view_of(at, dims, shape.dtype);
+      ConstTensor tensor = Tensor::view_of(at, dims, shape.dtype);
       at += tensor.bytes();
       set.add(name, std::move(tensor), shape.name);
     }
-    const LoadOptions options{.max_rows = shape.prompt, .context = 0, .sequences = 1, .capacity = shape.max_seq_len};
+    const LoadOptions options{.max_rows = shape.prompt, .context = 0, .sequences = 1, .capacity = shape.context};
     model = std::make_unique<Llama>(ops, LlamaCheckpoint(config, std::move(set)), options);
-    cache = KvCache(ops, config, 1, shape.max_seq_len);
+    cache = KvCache(ops, config, 1, shape.context);
     logits = ops.allocate({1, config.vocab_size});
-    for (int64_t t = 0; t < shape.max_seq_len; ++t) tokens.push_back(int32_t(t * 7919 % config.vocab_size));
+    for (int64_t t = 0; t < shape.context; ++t) tokens.push_back(int32_t(t * 7919 % config.vocab_size));
   }
 
   /// Tokens [first, first + count), and the logits of the last.

@@ -10,7 +10,7 @@
 namespace rungs {
 
 void CudaOps::sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
-  const SdpaSizes s = require_sdpa(out, q, k, v);
+  const SdpaSizes s = require_sdpa(Place::gpu, out, q, k, v);
   require_head_width(s.D);
   if (s.T == 0) return;
   constexpr int64_t many = 256;  // queries: four tiles for each head
@@ -20,9 +20,9 @@ void CudaOps::sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& 
 }
 
 /// Where rows of a call go in a layer's cache.
-static CacheRows cache_rows(const LayerCache& cache, const Rows& rows) {
-  Tensor k = cache.k.view(), v = cache.v.view();
-  return {k.data(), v.data(), rows.sequence.data<int32_t>(), rows.position.data<int32_t>(), as_int(k.dim(1))};
+static CacheRows cache_rows(LayerCache& cache, const Rows& rows) {
+  return {cache.k.data(), cache.v.data(), rows.sequence.data<int32_t>(), rows.position.data<int32_t>(),
+          as_int(cache.k.dim(1))};
 }
 
 // The keys and values of these rows are in the cache. One row a sequence: positions are read on the device. Otherwise
@@ -39,7 +39,7 @@ void CudaOps::sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, const 
   }
   const int N = as_int(q.dim(0)), D = as_int(q.cols()), H = as_int(q.rows()) / N;
   const int capacity = as_int(cache.k.dim(1)), G = as_int(cache.k.rows() / (cache.k.dim(0) * capacity));
-  require(out.shape() == q.shape() && cache.k.cols() == D && H % G == 0, "attention(out, q, cache)", out, q, cache.k);
+  require(Place::gpu, out.shape() == q.shape() && cache.k.cols() == D && H % G == 0, "attention(out, q, cache)", out, q, cache.k);
   require_head_width(D);
   float* workspace = split_keys_.need<float>(int64_t(attention_04_workspace(N, capacity, H, G, D)));
   attention_04(out.data(), q.data(), cache.k.data(), cache.v.data(), rows.sequence.data<int32_t>(),
@@ -50,7 +50,7 @@ void CudaOps::sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, const 
 void CudaOps::attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
                         LayerCache* cache) {
   if (!cache) return attention_by_segment(*this, out, q, k, v, rows, cache);
-  require(k.shape() == v.shape() && k.dim(0) == rows.token.count(), "attention(k, v, rows)", k, v, rows.token);
+  require(Place::gpu, k.shape() == v.shape() && k.dim(0) == rows.token.count(), "attention(k, v, rows)", k, v, rows.token);
   if (k.count() == 0) return;
   const int64_t D = k.cols();
   append_01(cache_rows(*cache, rows), k.data(), v.data(), as_int(k.dim(0)), as_int(k.rows() / k.dim(0)), as_int(D),
@@ -61,12 +61,12 @@ void CudaOps::attention(Tensor& out, const Tensor& q, const Tensor& k, const Ten
 // q, k, v = the projections of rms_norm(x), not rotated yet, for few rows. False where the dtypes differ.
 bool CudaOps::project(const Qkv& out, const Tensor& x, const NormRef& norm, const QkvWeights& w) {
   const DType dtype = norm.weight.dtype();
-  for (const Tensor* weight : {&w.q, &w.k, &w.v}) {
-    require(weight->cols() == x.cols(), "norm_qkv(x, weight)", x, *weight);
+  for (const ConstTensor* weight : {&w.q, &w.k, &w.v}) {
+    require(Place::gpu, weight->cols() == x.cols(), "norm_qkv(x, weight)", x, *weight);
     if (weight->dtype() != dtype) return false;
   }
   const int N = as_int(x.rows()), C = as_int(x.cols()), Kq = as_int(w.q.rows()), Kkv = as_int(w.k.rows());
-  require(out.q.count() == int64_t(N) * Kq && out.k.count() == int64_t(N) * Kkv && out.v.shape() == out.k.shape() &&
+  require(Place::gpu, out.q.count() == int64_t(N) * Kq && out.k.count() == int64_t(N) * Kkv && out.v.shape() == out.k.shape() &&
               w.v.rows() == Kkv,
           "norm_qkv(q, k, v)", out.q, out.k, out.v);
   if (N == 0) return true;
@@ -93,7 +93,7 @@ void CudaOps::self_attention(Tensor& out, const Qkv& s, Tensor& normed, const Te
   const bool few = x.rows() <= gemv_max_rows;
   if (!cache || taps_are_watched() || (few ? !project(s, x, norm, w) : !w.packed))
     return Steps::self_attention(out, s, normed, x, norm, w, rope, rows, cache);
-  require_rope(s.q, rope.cos, rope.sin, rows.position);
+  require_rope(Place::gpu, s.q, rope.cos, rope.sin, rows.position);
   const int N = as_int(x.rows()), D = as_int(s.q.cols()), H = as_int(s.q.dim(1)), G = as_int(s.k.dim(1));
   const RopePointers tables{rope.cos.data(), rope.sin.data()};
   const CacheRows to = cache_rows(*cache, rows);
@@ -101,7 +101,7 @@ void CudaOps::self_attention(Tensor& out, const Qkv& s, Tensor& normed, const Te
     rope_02_append(s.q.data(), to, s.k.data(), s.v.data(), tables, N, H, G, D, stream_);
   } else {
     const int64_t K = w.packed.rows();  // (H + 2G)·D
-    Tensor qkv = Tensor::view_of(packed_.need<float>(N * K), {N, K}, DType::f32);
+    Tensor qkv = Tensor::view_of(packed_.need<float>(N * K), {N, K}, DType::f32, Place::gpu);
     norm_product(qkv, normed, x, norm, w.packed);
     rope_02_append_qkv(s.q.data(), to, qkv.data(), tables, N, H, G, D, stream_);
   }

@@ -69,7 +69,7 @@ CudaDevice::CudaDevice() : Steps(static_cast<Ops&>(*this)) {
 CudaDevice::~CudaDevice() { cudaStreamDestroy(stream_); }
 
 Tensor CudaDevice::allocate(const Shape& shape, DType dtype) {
-  return Tensor(shape, dtype, device_memory(size_t(shape.count()) * bytes_of(dtype)));
+  return Tensor(shape, dtype, device_memory(size_t(shape.count()) * bytes_of(dtype)), Place::gpu);
 }
 
 void CudaDevice::upload(Tensor& device, const void* host) {
@@ -88,31 +88,31 @@ void CudaDevice::download(void* host, const Tensor& device) {
 }
 
 void CudaDevice::copy(Tensor& out, const Tensor& x) {
-  require_copy(out, x);
+  require_copy(Place::gpu, out, x);
   if (x.bytes() > 0) CUDA_CHECK(cudaMemcpyAsync(out.raw(), x.raw(), x.bytes(), cudaMemcpyDeviceToDevice, stream_));
 }
 
-void CudaDevice::upload_weights(Tensor& weights) {
+void CudaDevice::upload_weights(ConstTensor& weights) {
   if (!weights) return;
-  const Tensor host = std::move(weights);  // may own what is copied
-  weights = allocate(host.shape(), host.dtype());
-  upload(weights, host.raw());
+  Tensor device = allocate(weights.shape(), weights.dtype());
+  upload(device, weights.raw());
   CUDA_CHECK(cudaStreamSynchronize(stream_));
+  weights = std::move(device);
 }
 
-Tensor CudaDevice::pack_weights(std::initializer_list<Tensor*> weights) {
-  const Tensor& first = **weights.begin();
+ConstTensor CudaDevice::pack_weights(std::initializer_list<ConstTensor*> weights) {
+  const ConstTensor& first = **weights.begin();
   int64_t rows = 0;
-  for (const Tensor* w : weights) {
+  for (const ConstTensor* w : weights) {
     if (w->dtype() != first.dtype() || w->cols() != first.cols()) {
-      for (Tensor* weight : weights) upload_weights(*weight);
+      for (ConstTensor* weight : weights) upload_weights(*weight);
       return {};
     }
     rows += w->rows();
   }
   Tensor packed = allocate({rows, first.cols()}, first.dtype());
   int64_t at = 0;
-  for (Tensor* weight : weights) {
+  for (ConstTensor* weight : weights) {
     Tensor part = packed.view_rows(at, weight->rows());
     upload(part, weight->raw());
     CUDA_CHECK(cudaStreamSynchronize(stream_));
@@ -127,7 +127,7 @@ std::optional<int64_t> CudaDevice::free_memory() { return int64_t(free_bytes());
 bool CudaDevice::sample(std::span<int32_t> token, const Tensor& logits, const SampleOptions& options,
                         std::span<const double> draw) {
   const int64_t N = logits.rows(), V = logits.cols();
-  require(int64_t(token.size()) == N && draw.size() == token.size(), "sample(token, logits, draw)", logits);
+  require(Place::gpu, int64_t(token.size()) == N && draw.size() == token.size(), "sample(token, logits, draw)", logits);
   if (N == 0) return true;
   int* ids = ids_.need<int>(N);
   Draw* draws = nullptr;
@@ -136,12 +136,12 @@ bool CudaDevice::sample(std::span<int32_t> token, const Tensor& logits, const Sa
     for (const double number : draw)
       host_draws_.push_back({options.temperature, options.top_p, number, int(std::min(options.top_k, V))});
     draws = draws_.need<Draw>(N);
-    Tensor to = Tensor::view_of(draws, {N * int64_t(sizeof(Draw) / 8)}, DType::f64);
+    Tensor to = Tensor::view_of(draws, {N * int64_t(sizeof(Draw) / 8)}, DType::f64, Place::gpu);
     upload(to, host_draws_.data());
   }
   void* workspace = sampling_.need<char>(int64_t(sample_workspace(as_int(N), as_int(V))));
   launch_choice(ids, logits.data(), draws, workspace, as_int(N), as_int(V));
-  download(token.data(), Tensor::view_of(ids, {N}, DType::i32));
+  download(token.data(), Tensor::view_of(ids, {N}, DType::i32, Place::gpu));
   return true;
 }
 

@@ -53,8 +53,8 @@ class CudaDevice : public Device, public Ops, public Steps {
   void upload(Tensor& device, const void* host) override;
   void download(void* host, const Tensor& device) override;
   void copy(Tensor& out, const Tensor& x) override;
-  void upload_weights(Tensor& weights) override;
-  Tensor pack_weights(std::initializer_list<Tensor*> weights) override;
+  void upload_weights(ConstTensor& weights) override;
+  ConstTensor pack_weights(std::initializer_list<ConstTensor*> weights) override;
   std::optional<int64_t> free_memory() override;
   bool sample(std::span<int32_t> token, const Tensor& logits, const SampleOptions& options,
               std::span<const double> draw) override;

@@ -27,7 +27,7 @@ static bool on_tensor_cores(const Tensor& weight) {
 CudaOps::~CudaOps() { forget_captured(); }
 
 void CudaOps::embedding(Tensor& out, const Tensor& table, const Tensor& index) {
-  require_embedding(out, table, index);
+  require_embedding(Place::gpu, out, table, index);
   const int N = as_int(index.count()), C = as_int(table.cols());
   if (N == 0) return;
   with_floats(table, [&](const auto* rows) { embedding_02(out.data(), rows, index.data<int32_t>(), N, C, stream_); });
@@ -46,7 +46,7 @@ void CudaOps::product(float* out, const Tensor& x, const Tensor& weight) {
 }
 
 void CudaOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  require_linear(out, x, weight, bias);
+  require_linear(Place::gpu, out, x, weight, bias);
   const int N = as_int(x.rows()), K = as_int(weight.rows()), C = as_int(x.cols());
   if (out.count() == 0) return;
   if (N <= gemv_max_rows)
@@ -58,20 +58,20 @@ void CudaOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const T
 
 void CudaOps::add_linear(Tensor& x, Tensor& product, const Tensor& y, const Tensor& weight) {
   if (y.rows() > gemv_max_rows || taps_are_watched()) return Steps::add_linear(x, product, y, weight);
-  require_linear(x, y, weight, {});
+  require_linear(Place::gpu, x, y, weight, {});
   const int N = as_int(y.rows()), K = as_int(weight.rows()), C = as_int(y.cols());
   if (x.count() == 0) return;
   with_floats(weight, [&](const auto* w) { gemv_add(x.data(), y.data(), w, N, K, C, stream_); });
 }
 
 void CudaOps::layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) {
-  require_layer_norm(out, x, weight, bias);
+  require_layer_norm(Place::gpu, out, x, weight, bias);
   if (x.count() == 0) return;
   layer_norm_02(out.data(), x.data(), weight.data(), bias.data(), as_int(x.rows()), as_int(x.cols()), epsilon, stream_);
 }
 
 void CudaOps::rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) {
-  require_rms_norm(out, x, weight);
+  require_rms_norm(Place::gpu, out, x, weight);
   if (x.count() == 0) return;
   with_floats(weight, [&](const auto* w) {
     rms_norm_03(out.data(), x.data(), w, as_int(x.rows()), as_int(x.cols()), epsilon, stream_);
@@ -79,23 +79,24 @@ void CudaOps::rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float
 }
 
 void CudaOps::apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& position) {
-  require_rope(x, rotary.cos, rotary.sin, position);
+  require_rope(Place::gpu, x, rotary.cos, rotary.sin, position);
   if (x.count() == 0) return;
   const int N = as_int(x.dim(0)), D = as_int(x.cols()), H = as_int(x.rows()) / N;
   rope_01(x.data(), {rotary.cos.data(), rotary.sin.data()}, position.data<int32_t>(), N, H, D, stream_);
 }
 
 void CudaOps::relu(Tensor& x) {
+  require_relu(Place::gpu, x);
   if (x.count() > 0) relu_02(x.data(), x.count(), stream_);
 }
 
 void CudaOps::silu_mul(Tensor& gate, const Tensor& up) {
-  require(gate.shape() == up.shape(), "silu_mul(gate, up)", gate, up);
+  require_silu_mul(Place::gpu, gate, up);
   if (gate.count() > 0) silu_mul_02(gate.data(), up.data(), gate.count(), stream_);
 }
 
 void CudaOps::add(Tensor& x, const Tensor& y) {
-  require(x.shape() == y.shape(), "add(x, y)", x, y);
+  require_add(Place::gpu, x, y);
   if (x.count() > 0) add_02(x.data(), y.data(), x.count(), stream_);
 }
 
@@ -113,7 +114,7 @@ void CudaOps::norm_product(Tensor& out, Tensor& normed, const Tensor& x, const N
 
 void CudaOps::norm_swiglu(Tensor& out, Tensor& up, Tensor& normed, const Tensor& x, const NormRef& norm,
                           const GateUpWeights& w) {
-  require_swiglu(out, up, x, w.gate, w.up);
+  require_swiglu(Place::gpu, out, up, x, w.gate, w.up);
   const int N = as_int(x.rows()), F = as_int(out.cols()), C = as_int(x.cols());
   if (out.count() == 0) return;
   const bool alike = norm.weight.dtype() == w.gate.dtype() && w.gate.dtype() == w.up.dtype();
@@ -124,7 +125,7 @@ void CudaOps::norm_swiglu(Tensor& out, Tensor& up, Tensor& normed, const Tensor&
                       stream_);
     });
   } else if (N > gemv_max_rows && w.packed) {
-    Tensor gate_up = Tensor::view_of(packed_.need<float>(2 * out.count()), {N, 2 * F}, DType::f32);
+    Tensor gate_up = Tensor::view_of(packed_.need<float>(2 * out.count()), {N, 2 * F}, DType::f32, Place::gpu);
     norm_product(gate_up, normed, x, norm, w.packed);
     silu_mul_joined(out.data(), gate_up.data(), N, F, stream_);
   } else {

@@ -15,14 +15,14 @@
 namespace rungs {
 
 void NaiveCudaOps::embedding(Tensor& out, const Tensor& table, const Tensor& index) {
-  require_embedding(out, table, index);
+  require_embedding(Place::gpu, out, table, index);
   const int N = as_int(index.count()), C = as_int(table.cols());
   if (N == 0) return;
   with_floats(table, [&](const auto* rows) { embedding_01(out.data(), rows, index.data<int32_t>(), N, C, stream_); });
 }
 
 void NaiveCudaOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  require_linear(out, x, weight, bias);
+  require_linear(Place::gpu, out, x, weight, bias);
   const int N = as_int(x.rows()), K = as_int(weight.rows()), C = as_int(x.cols());
   if (out.count() == 0) return;
   with_floats(weight, [&](const auto* w) { gemv_01(out.data(), x.data(), w, N, K, C, stream_); });
@@ -30,13 +30,13 @@ void NaiveCudaOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, co
 }
 
 void NaiveCudaOps::layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) {
-  require_layer_norm(out, x, weight, bias);
+  require_layer_norm(Place::gpu, out, x, weight, bias);
   if (x.count() == 0) return;
   layer_norm_01(out.data(), x.data(), weight.data(), bias.data(), as_int(x.rows()), as_int(x.cols()), epsilon, stream_);
 }
 
 void NaiveCudaOps::rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) {
-  require_rms_norm(out, x, weight);
+  require_rms_norm(Place::gpu, out, x, weight);
   if (x.count() == 0) return;
   with_floats(weight, [&](const auto* w) {
     rms_norm_01(out.data(), x.data(), w, as_int(x.rows()), as_int(x.cols()), epsilon, stream_);
@@ -44,28 +44,29 @@ void NaiveCudaOps::rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, 
 }
 
 void NaiveCudaOps::apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& position) {
-  require_rope(x, rotary.cos, rotary.sin, position);
+  require_rope(Place::gpu, x, rotary.cos, rotary.sin, position);
   if (x.count() == 0) return;
   const int N = as_int(x.dim(0)), D = as_int(x.cols()), H = as_int(x.rows()) / N;
   rope_01(x.data(), {rotary.cos.data(), rotary.sin.data()}, position.data<int32_t>(), N, H, D, stream_);
 }
 
 void NaiveCudaOps::relu(Tensor& x) {
+  require_relu(Place::gpu, x);
   if (x.count() > 0) relu_01(x.data(), x.count(), stream_);
 }
 
 void NaiveCudaOps::silu_mul(Tensor& gate, const Tensor& up) {
-  require(gate.shape() == up.shape(), "silu_mul(gate, up)", gate, up);
+  require_silu_mul(Place::gpu, gate, up);
   if (gate.count() > 0) silu_mul_01(gate.data(), up.data(), gate.count(), stream_);
 }
 
 void NaiveCudaOps::add(Tensor& x, const Tensor& y) {
-  require(x.shape() == y.shape(), "add(x, y)", x, y);
+  require_add(Place::gpu, x, y);
   if (x.count() > 0) add_01(x.data(), y.data(), x.count(), stream_);
 }
 
 void NaiveCudaOps::sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
-  const SdpaSizes s = require_sdpa(out, q, k, v);
+  const SdpaSizes s = require_sdpa(Place::gpu, out, q, k, v);
   require_head_width(s.D);
   if (s.T == 0) return;
   attention_01(out.data(), q.data(), k.data(), v.data(), scores_.need<float>(s.H * s.T * s.S), as_int(s.T), as_int(s.S),

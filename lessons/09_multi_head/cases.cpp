@@ -6,7 +6,8 @@ namespace lesson_09 {
 void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
   CountingOps ops(rec);
   if (in.run == "split_heads") {
-    rec.output("out", pieces.split_heads(in["x"], int64_t(in.scalar("heads"))));  // (T, H, D)
+    Tensor x = in["x"].copy();
+    rec.output("out", pieces.split_heads(x, int64_t(in.scalar("heads"))));  // (T, H, D)
   } else if (in.run == "sdpa") {
     Tensor out(in["q"].shape());  // (T, H, D)
     pieces.sdpa(out, in["q"], in["k"], in["v"]);

@@ -12,10 +12,10 @@ using namespace rungs;
 
 /// (N, H·D) seen as (N, H, D): head h has elements h·D to h·D + D - 1 of each row. The same memory, not a copy.
 /// \throws ShapeError when `heads` does not divide the columns.
-Tensor split_heads(const Tensor& x, int64_t heads);
+Tensor split_heads(Tensor& x, int64_t heads);
 
-/// The way back: (N, H, D) seen as (N, H·D). The same memory, not a copy.
-Tensor merge_heads(const Tensor& x);
+/// The way back, to read: (N, H, D) seen as (N, H·D). The same memory, not a copy.
+ConstTensor merge_heads(const Tensor& x);
 
 /// One head alone: x[:, head, :] of (N, H, D), copied to (N, D).
 Tensor one_head(const Tensor& x, int64_t head);

@@ -12,7 +12,7 @@ namespace lesson_09 {
 
 using lesson_05::softmax;
 
-Tensor split_heads(const Tensor& x, int64_t heads) {
+Tensor split_heads(Tensor& x, int64_t heads) {
   Tensor apart;
   // >>> apart = x, of shape (N, H·D), seen as (N, H, D); `reshaped` looks at the same memory
   apart = x.reshaped({x.dim(0), heads, x.dim(1) / heads});
@@ -20,8 +20,8 @@ Tensor split_heads(const Tensor& x, int64_t heads) {
   return apart;
 }
 
-Tensor merge_heads(const Tensor& x) {
-  Tensor merged;
+ConstTensor merge_heads(const Tensor& x) {
+  ConstTensor merged;
   // >>> merged = x, of shape (N, H, D), seen as (N, H·D)
   merged = x.reshaped({x.dim(0), x.dim(1) * x.dim(2)});
   // <<<

@@ -29,9 +29,9 @@ static float score(const Tensor& cos, const Tensor& sin, int64_t p, int64_t s) {
 static Tensor logits_at(int64_t first, const Ids& text, const char* name, Forward forward) {
   DecoderCheckpoint model(weights_directory() / "hybrid" / name);
   const int64_t T = int64_t(text.size()), V = model.config.vocab_size;
-  Tensor& learned = model.weights.position_embedding;  // (context, C), or empty
+  ConstTensor& learned = model.weights.position_embedding;  // (context, C), or empty
   RopeTables& rotary = model.weights.rotary;
-  const Tensor cos = std::move(rotary.cos), sin = std::move(rotary.sin);  // (context, D/2), or empty
+  const ConstTensor cos = std::move(rotary.cos), sin = std::move(rotary.sin);  // (context, D/2), or empty
   if (learned) learned = learned.view_rows(first, T);
   if (cos) rotary = {cos.view_rows(first, T), sin.view_rows(first, T)};
   KvCache cache;

@@ -25,7 +25,7 @@ RopeTables rotary_table(const RopeConfig& rope, int64_t head_dim, int64_t contex
 /// The weight of the output projection, (V, C): the tensor lm_head.weight, or the token embedding once more where
 /// config.tied says that the model has no other. The same memory as the file's, not a copy. Press and Wolf 2017, "Using
 /// the Output Embedding to Improve Language Models".
-Tensor output_weight(const TensorSet& file, const Config& config);
+ConstTensor output_weight(const TensorSet& file, const Config& config);
 
 /// Every row attends to the tokens of its own sequence up to itself.  out, x: (N, C), x after the norm. Row n is a
 /// token of sequence batch.sequence[n] at batch.position[n]; its key and value go there in the cache, and what stands

@@ -11,7 +11,7 @@ namespace lesson_15 {
 RopeTables rotary_table(const RopeConfig& rope, int64_t head_dim, int64_t context) {
   using Scaling = RopeConfig::Scaling;
   const int64_t half = head_dim / 2;
-  RopeTables table{Tensor({context, half}), Tensor({context, half})};
+  Tensor cos({context, half}), sin({context, half});
   for (int64_t i = 0; i < half; ++i) {
     double f = std::pow(rope.theta, -2.0 * double(i) / double(head_dim));
     // >>> Scaling::linear divides each f by rope.factor; Scaling::llama3 that of slow pairs, and blends up to fast ones
@@ -24,21 +24,21 @@ RopeTables rotary_table(const RopeConfig& rope, int64_t head_dim, int64_t contex
     }
     // <<<
     for (int64_t p = 0; p < context; ++p) {
-      table.cos(p, i) = float(std::cos(double(p) * f));
-      table.sin(p, i) = float(std::sin(double(p) * f));
+      cos(p, i) = float(std::cos(double(p) * f));
+      sin(p, i) = float(std::sin(double(p) * f));
     }
   }
-  return table;
+  return {std::move(cos), std::move(sin)};
 }
 
-Tensor output_weight(const TensorSet& file, const Config& config) {
+ConstTensor output_weight(const TensorSet& file, const Config& config) {
   // >>> a view of file.get("lm_head.weight"), or of file.get("model.embed_tokens.weight") where config.tied
   return file.get(config.tied ? "model.embed_tokens.weight" : "lm_head.weight").view();
   // <<<
 }
 
 /// A list of numbers as a tensor: the same memory, not a copy.
-static Tensor tensor_of(const Ids& numbers) {
+static ConstTensor tensor_of(const Ids& numbers) {
   return Tensor::view_of(numbers.data(), {int64_t(numbers.size())}, DType::i32);
 }
 
@@ -52,7 +52,7 @@ void attention(Ops& ops, Tensor& out, const Tensor& x, const LlamaLayer& layer, 
   ops.linear(k_row, x, layer.qkv.k, {});
   ops.linear(v_row, x, layer.qkv.v, {});
   // <<<
-  const Tensor position = tensor_of(batch.position);  // (N)
+  const ConstTensor position = tensor_of(batch.position);  // (N)
   // >>> turn the queries and the keys, each row by its own position: ops.apply_rope
   ops.apply_rope(q, w.rotary, position);
   ops.apply_rope(k, w.rotary, position);
@@ -65,7 +65,7 @@ void attention(Ops& ops, Tensor& out, const Tensor& x, const LlamaLayer& layer, 
     const Tensor query = q.view_rows(n, 1);  // (1, H, D)
     Tensor read = attn_out.view_rows(n, 1);   // (1, H, D)
     // >>> copy row n of k and v to row p of the cache of sequence b; then ops.sdpa over its rows up to p
-    const Tensor keys = cache.k[b], values = cache.v[b];                // (capacity, G, D)
+    Tensor keys = cache.k[b], values = cache.v[b];                      // (capacity, G, D)
     Tensor key = keys.view_rows(p, 1), value = values.view_rows(p, 1);  // (1, G, D)
     ops.copy(key, k.view_rows(n, 1));
     ops.copy(value, v.view_rows(n, 1));

@@ -54,7 +54,7 @@ int main() {
   for (const int splits : {1, 4, 16, 100}) {  // the last query alone
     const AttentionShape one{1, n.S, n.H, n.G, n.D};
     Tensor partial = device_tensor({n.H, splits, 2 + n.D}), split = device_tensor({1, n.H, n.D});
-    const Tensor last = q.view_rows(n.T - 1, 1);
+    const ConstTensor last = q.view_rows(n.T - 1, 1);
     lesson_19::attention_split(split.data(), partial.data(), last.data(), k.data(), v.data(), one, splits, nullptr);
     fmt::print("  {:>3} splits         {}\n", splits,
                apart(to_host(split), to_host(naive.view_rows(n.T - 1, 1))) < 1e-6);

@@ -68,7 +68,7 @@ static StepBuffers new_buffers(const Config& c, int64_t N, int64_t capacity) {
 
 /// The next `rows` entries of a list of the case, as the first ones of a list on the device.
 static void bring(Tensor& device, const Tensor& list, int64_t first, int64_t rows) {
-  const Tensor part = list.view_rows(first, rows);
+  const ConstTensor part = list.view_rows(first, rows);
   CUDA_CHECK(cudaMemcpy(device.raw(), part.raw(), part.bytes(), cudaMemcpyHostToDevice));
 }
 
@@ -81,7 +81,7 @@ static void run_forward(const CaseInput& in, const Pieces& pieces, Recording& re
   const KvCache cache = new_cache(config, *last + 1, capacity);
   StepBuffers b = new_buffers(config, token.count(), capacity);
   const int32_t all = int32_t(token.count());
-  const Tensor calls = in.in.count("calls") ? in["calls"].view() : Tensor::view_of(&all, {1}, DType::i32);
+  const ConstTensor calls = in.in.count("calls") ? in["calls"].view() : Tensor::view_of(&all, {1}, DType::i32);
   for (int64_t i = 0, first = 0; i < calls.count(); ++i) {
     const int64_t rows = calls.data<int32_t>()[i];
     bring(b.token, token, first, rows), bring(b.sequence, sequence, first, rows);

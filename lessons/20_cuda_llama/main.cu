@@ -24,7 +24,7 @@ static LlamaWeights bring(const LlamaWeights& w) {
                         on_device(l.down)});
   d.final_norm = on_device(w.final_norm), d.output = on_device(w.output);
   d.rotary = {on_device(w.rotary.cos), on_device(w.rotary.sin)};
-  d.epsilon = w.epsilon, d.heads = w.heads, d.kv_heads = w.kv_heads;
+  d.epsilon = w.epsilon, d.num_heads = w.num_heads, d.num_kv_heads = w.num_kv_heads;
   return d;
 }
 
@@ -38,8 +38,8 @@ int main() {
   const int64_t T = int64_t(prompt.size()), steps = 24, capacity = T + steps;
 
   KvCache cache;
-  for (int64_t i = 0; i < c.layers; ++i) {
-    const Shape rows{1, capacity, c.kv_heads, c.head_width};  // (B, capacity, G, D)
+  for (int64_t i = 0; i < c.num_layers; ++i) {
+    const Shape rows{1, capacity, c.num_kv_heads, c.head_dim};  // (B, capacity, G, D)
     cache.layers.push_back({device_tensor(rows), device_tensor(rows)});
   }
   const auto list = [&](const std::vector<int32_t>& ids) {
@@ -48,16 +48,16 @@ int main() {
   std::vector<int32_t> places;
   for (int64_t t = 0; t < T; ++t) places.push_back(int32_t(t));
   const size_t workspace =
-      attention_04_workspace(int(T), int(capacity), int(c.heads), int(c.kv_heads), int(c.head_width));
+      attention_04_workspace(int(T), int(capacity), int(c.num_heads), int(c.num_kv_heads), int(c.head_dim));
   const auto rows = [&](int64_t columns) { return device_tensor({T, columns}); };
-  const auto heads = [&](int64_t count) { return device_tensor({T, count, c.head_width}); };
+  const auto heads = [&](int64_t count) { return device_tensor({T, count, c.head_dim}); };
   StepBuffers b{list(prompt),        list(std::vector<int32_t>(size_t(T), 0)),
-                list(places),        rows(c.width),
-                rows(c.width),       heads(c.heads),
-                heads(c.heads),      heads(c.kv_heads),
-                heads(c.kv_heads),   rows(c.inner_width),
-                rows(c.inner_width), device_tensor({int64_t(workspace)}),
-                rows(c.vocabulary)};
+                list(places),        rows(c.hidden_size),
+                rows(c.hidden_size),       heads(c.num_heads),
+                heads(c.num_heads),      heads(c.num_kv_heads),
+                heads(c.num_kv_heads),   rows(c.intermediate_size),
+                rows(c.intermediate_size), device_tensor({int64_t(workspace)}),
+                rows(c.vocab_size)};
 
   // The prompt in one call, all but its last token; that one is the first that decode feeds.
   lesson_20::llama_forward(w, cache, b, int(T - 1), nullptr);
@@ -74,6 +74,6 @@ int main() {
 
   fmt::print("Once upon a time, there was a little ...{}\n\n", words->decode(made));
   fmt::print("{} tokens, {} bytes back from the device for all of them\n", made.size(), made.size() * sizeof(int32_t));
-  fmt::print("the logits of each step, {} bytes, stayed there\n", c.vocabulary * int64_t(sizeof(float)));
+  fmt::print("the logits of each step, {} bytes, stayed there\n", c.vocab_size * int64_t(sizeof(float)));
   fmt::print("\ntime of one token: {:.1f} ms\n", 1e3 * seconds / double(steps));
 }

@@ -21,7 +21,7 @@ static void add_linear(Tensor& y, const Tensor& x, const Tensor& weight, int N, 
 }
 
 void llama_forward(const LlamaWeights& w, const KvCache& cache, StepBuffers& b, int N, cudaStream_t stream) {
-  const int C = int(w.token_embedding.dim(1)), H = int(w.heads), G = int(w.kv_heads), D = int(b.q.dim(2));
+  const int C = int(w.token_embedding.dim(1)), H = int(w.num_heads), G = int(w.num_kv_heads), D = int(b.q.dim(2));
   const int F = int(b.gate.dim(1));
   const int *token = b.token.data<int32_t>(), *sequence = b.sequence.data<int32_t>(),
             *position = b.position.data<int32_t>();

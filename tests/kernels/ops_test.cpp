@@ -27,7 +27,7 @@ TEST_CASE("linear on the device equals loops in double for weights of each dtype
               dtype == DType::f32 ? random_tensor({K, C}, 2) : in_16_bits(random_tensor({K, C}, 2), dtype);
           Tensor out = ops.allocate({N, K});
           ops.linear(out, to(ops, x), to(ops, weight), with_bias ? to(ops, bias) : Tensor());
-          const Expected e = linear_in_double(x, weight, with_bias ? bias.view() : Tensor());
+          const Expected e = linear_in_double(x, weight, with_bias ? bias.view() : ConstTensor());
           CHECK(difference(from(ops, out), e.value, e.budget) == "");
 
           Tensor sum = to(ops, random_tensor({N, K}, 4)), product = ops.allocate({N, K});
@@ -209,7 +209,7 @@ namespace {
 /// The weights of one layer, of a size that keeps activations near one, all in one dtype.
 struct Layer {
   int64_t C = 0, H = 0, G = 0, D = 0, F = 0;
-  Tensor norm;
+  ConstTensor norm;
   QkvWeights qkv;
   GateUpWeights gate_up;
   RopeTables angles;
@@ -230,9 +230,9 @@ struct Layer {
       qkv.packed = to.pack_weights({&qkv.q, &qkv.k, &qkv.v});
       gate_up.packed = to.pack_weights({&gate_up.gate, &gate_up.up});
     } else {
-      for (Tensor* w : {&qkv.q, &qkv.k, &qkv.v, &gate_up.gate, &gate_up.up}) to.upload_weights(*w);
+      for (ConstTensor* w : {&qkv.q, &qkv.k, &qkv.v, &gate_up.gate, &gate_up.up}) to.upload_weights(*w);
     }
-    for (Tensor* w : {&norm, &angles.cos, &angles.sin}) to.upload_weights(*w);
+    for (ConstTensor* w : {&norm, &angles.cos, &angles.sin}) to.upload_weights(*w);
   }
 };
 
@@ -367,6 +367,9 @@ TEST_CASE("shapes and dtypes and head widths that the device does not take are r
     CHECK_THROWS_WITH_AS(ops.linear(out, x, ops.allocate({3, 4}, DType::f64), {}),
                          "wanted weights in f32, bf16 or f16, found f64", ShapeError);
     CHECK_THROWS_AS(ops.add(same, make({1, 4})), ShapeError);
+    CHECK_THROWS_WITH_AS(ops.add(same, Tensor({2, 4})),
+                         "add(x, y): works in the memory of the GPU; these tensors lie in that of the GPU, the CPU",
+                         ShapeError);
     CHECK_THROWS_AS(ops.copy(same, out), ShapeError);
     CHECK_THROWS_AS(ops.embedding(same, x, ops.allocate({2}, DType::i64)), ShapeError);
     CHECK_THROWS_AS(ops.sdpa(same, x, make({1, 4}), make({1, 4})), ShapeError);

@@ -110,7 +110,7 @@ TEST_CASE("rms_norm equals its formula at every size, alone and fused, for weigh
         const Tensor x = random_tensor({N, C}, unsigned(C)), y = random_tensor({N, C}, 2);
         with_floats(random_weights({C}, 3, dtype), [&](const auto* w) {
           using W = std::remove_const_t<std::remove_pointer_t<decltype(w)>>;
-          const Tensor weight = Tensor::view_of(w, {C}, dtype);
+          const ConstTensor weight = Tensor::view_of(w, {C}, dtype);
           check_rungs<W>(x, weight, 1e-5f, shifted);
           check_fused<W>(x, y, weight, 1e-5f, shifted);
         });

@@ -117,8 +117,8 @@ TEST_CASE("keys and values go turned or as they are to their rows of the cache a
         rotate_in_double(q_want, q_budget, q, tables, n, position[size_t(n)]);
         rotate_in_double(k_want, k_budget, k, tables, n, position[size_t(n)]);
         const std::vector<double> none(size_t(of_kv), 0.0);
-        const Tensor k_row = k_got[sequence[size_t(n)]][position[size_t(n)]];
-        const Tensor v_row = v_got[sequence[size_t(n)]][position[size_t(n)]];
+        const ConstTensor k_row = k_got[sequence[size_t(n)]][position[size_t(n)]];
+        const ConstTensor v_row = v_got[sequence[size_t(n)]][position[size_t(n)]];
         CHECK(difference(k_row, turned ? k_want : values(k[n]), turned ? k_budget : none) == "");
         CHECK(difference(v_row, values(v[n]), none) == "");
       }

@@ -51,7 +51,7 @@ struct Right {
           put(out, t, h, d, float(sum));
         }
   }
-  virtual Tensor split_heads(const Tensor& x, int64_t heads) {
+  virtual Tensor split_heads(Tensor& x, int64_t heads) {
     if (x.dim(1) % heads) throw ShapeError("the heads do not divide the columns");
     Tensor y({x.dim(0), heads, x.dim(1) / heads});
     for (int64_t n = 0; n < x.dim(0); ++n)
@@ -134,7 +134,7 @@ struct KnownStridedMerge : Right {
 };
 
 struct KnownStridedSplit : Right {
-  Tensor split_heads(const Tensor& x, int64_t heads) override {
+  Tensor split_heads(Tensor& x, int64_t heads) override {
     Tensor y = Right::split_heads(x, heads);
     for (int64_t n = 0; n < x.dim(0); ++n)
       for (int64_t c = 0; c < x.dim(1); ++c) y(n, c % heads, c / heads) = x(n, c);
@@ -143,7 +143,7 @@ struct KnownStridedSplit : Right {
 };
 
 struct KnownTransposedView : Right {  // view(H, N, D), and only then transposed
-  Tensor split_heads(const Tensor& x, int64_t heads) override {
+  Tensor split_heads(Tensor& x, int64_t heads) override {
     Tensor y = Right::split_heads(x, heads);
     const int64_t N = x.dim(0), D = y.dim(2);
     for (int64_t i = 0; i < x.count(); ++i) y(i / D % N, i / (N * D), i % D) = x.flat(i);
@@ -211,7 +211,7 @@ struct FreeAverage : Right {
 
 template <class V>
 void run(const CaseInput& in, Recording& rec) {
-  const auto split_heads = [](const Tensor& x, int64_t heads) { return V().split_heads(x, heads); };
+  const auto split_heads = [](Tensor& x, int64_t heads) { return V().split_heads(x, heads); };
   const auto attend = [](Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) { V().sdpa(out, q, k, v); };
   const auto attention = [](Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w, int64_t heads,
                             LayerCache& cache, int64_t start) { V().attention(ops, out, x, w, heads, cache, start); };

@@ -48,7 +48,7 @@ static std::vector<int32_t> some_tokens(int64_t n) {
   return tokens;
 }
 
-static Tensor ids(const std::vector<int32_t>& tokens) {
+static ConstTensor ids(const std::vector<int32_t>& tokens) {
   return Tensor::view_of(tokens.data(), {int64_t(tokens.size())}, DType::i32);
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("lessons 05, 06 and 08: sdpa equals the library's, with and without a 
   ops.sdpa(fast, q, k, v);
   check_equal(plain, fast, two_sums_of(16));
 
-  const Tensor last = q.view_rows(6, 3);  // three queries after six tokens
+  const ConstTensor last = q.view_rows(6, 3);  // three queries after six tokens
   Tensor plain_rows({3, 16}), fast_rows({3, 16}), all_see_all({1, 16});
   lesson_08::sdpa(plain_rows, last, k, v);
   ops.sdpa(fast_rows, last, k, v);

@@ -46,7 +46,7 @@ static const std::vector<Prompt>& prompts() {
 
 /// "" when rows of logits, the first for position `start`, are PyTorch's.
 static std::string wrong(const Tensor& logits, const Prompt& prompt, int64_t start) {
-  const Tensor want = prompt.logits().value.view_rows(start, logits.dim(0));
+  const ConstTensor want = prompt.logits().value.view_rows(start, logits.dim(0));
   const Comparison c = compare(logits, want, prompt.logits().budget());
   return c.pass ? "" : fmt::format("{}: position {}, {} times the budget", prompt.reference.input.name, start, c.share);
 }

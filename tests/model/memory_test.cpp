@@ -20,9 +20,9 @@ struct SmallDevice final : CpuOps {
     allocated += int64_t(size_t(shape.count()) * bytes_of(dtype));
     return CpuOps::allocate(shape, dtype);
   }
-  void upload_weights(Tensor& weights) override { uploaded += int64_t(weights.bytes()); }
-  Tensor pack_weights(std::initializer_list<Tensor*> weights) override {
-    for (const Tensor* weight : weights) uploaded += int64_t(weight->bytes());
+  void upload_weights(ConstTensor& weights) override { uploaded += int64_t(weights.bytes()); }
+  ConstTensor pack_weights(std::initializer_list<ConstTensor*> weights) override {
+    for (const ConstTensor* weight : weights) uploaded += int64_t(weight->bytes());
     return {};
   }
   int64_t free, allocated = 0, uploaded = 0;

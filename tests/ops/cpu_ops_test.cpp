@@ -253,13 +253,13 @@ TEST_CASE("attention serves rows of several sequences, and writes only their row
 
   for (const Segment& segment : rows.segments) {
     CAPTURE(segment.sequence);
-    const Tensor cached_k = cache.k[segment.sequence], cached_v = cache.v[segment.sequence];
+    const ConstTensor cached_k = cache.k[segment.sequence], cached_v = cache.v[segment.sequence];
     Tensor alone({segment.count, D});
     const int64_t S = segment.start + segment.count;
     ops.sdpa(alone, q.view_rows(segment.first, segment.count), cached_k.view_rows(0, S), cached_v.view_rows(0, S));
     CHECK(values(out.view_rows(segment.first, segment.count)) == values(alone));
     for (const auto& [now, was, fed] : {std::tuple{&cache.k, &before.k, &k}, std::tuple{&cache.v, &before.v, &v}}) {
-      const Tensor here = (*now)[segment.sequence], old = (*was)[segment.sequence];
+      const ConstTensor here = (*now)[segment.sequence], old = (*was)[segment.sequence];
       CHECK(values(here.view_rows(0, segment.start)) == values(old.view_rows(0, segment.start)));
       CHECK(values(here.view_rows(segment.start, segment.count)) ==
             values(fed->view_rows(segment.first, segment.count)));
@@ -279,6 +279,28 @@ TEST_CASE("operations on no rows do nothing") {
   ops.add(normed, x);
   ops.embedding(normed, weight, index);
   ops.sdpa(normed, x, x, x);
+}
+
+TEST_CASE("a tensor of another device is refused by every operation") {
+  CpuOps ops;
+  Tensor x({2, 4}), y({2, 4}), q({2, 1, 4});
+  const auto elsewhere = [](Tensor& t) { return Tensor::view_of(t.raw(), t.shape(), t.dtype(), Place::gpu); };
+  Tensor far = elsewhere(x), far_q = elsewhere(q);
+  const Tensor w({4, 4}), n({4}), index({2}, DType::i32), cos({8, 2}), sin({8, 2});
+  CHECK_THROWS_WITH_AS(ops.add(x, far),
+                       "add(x, y): works in the memory of the CPU; these tensors lie in that of the CPU, the GPU",
+                       ShapeError);
+  CHECK_THROWS_AS(ops.copy(x, far), ShapeError);
+  CHECK_THROWS_AS(ops.embedding(far, w, index), ShapeError);
+  CHECK_THROWS_AS(ops.linear(x, far, w, {}), ShapeError);
+  CHECK_THROWS_AS(ops.layer_norm(x, far, n, n, 1e-5f), ShapeError);
+  CHECK_THROWS_AS(ops.rms_norm(x, far, n, 1e-5f), ShapeError);
+  CHECK_THROWS_AS(ops.apply_rope(far_q, {cos.view(), sin.view()}, index), ShapeError);
+  CHECK_THROWS_AS(ops.relu(far), ShapeError);
+  CHECK_THROWS_AS(ops.silu_mul(x, far), ShapeError);
+  CHECK_THROWS_AS(ops.sdpa(q, far_q, q, q), ShapeError);
+  CHECK(far.view_rows(0, 1).place() == Place::gpu);
+  CHECK(far[0].place() == Place::gpu);
 }
 
 TEST_CASE("shapes and dtypes that do not fit are refused, with all of them named") {

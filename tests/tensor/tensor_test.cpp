@@ -1,6 +1,7 @@
 #include "rungs/tensor/tensor.hpp"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -81,6 +82,40 @@ TEST_CASE("a moved tensor leaves none behind, and moving does not copy") {
   CHECK(b.raw() == memory);
   CHECK_FALSE(bool(a));
   CHECK(a.count() == 0);
+}
+
+// What compiles with a Tensor& and must not with a const one.
+template <class T>
+concept writes_an_element = requires(T t) { t(0, 0) = 1.0f; };
+template <class T>
+concept writes_through_data = requires(T t) { t.template data<float>()[0] = 1.0f; };
+template <class T>
+concept writes_through_rows = requires(T t) { t.view_rows(0, 1).template data<float>()[0] = 1.0f; };
+template <class T>
+concept writes_through_an_entry = requires(T t) { t[0].flat(0) = 1.0f; };
+template <class T>
+concept writes_through_another_shape = requires(T t) { t.reshaped({1})(0) = 1.0f; };
+template <class T>
+concept writes_through_a_view = requires(T t) { t.view().template at<float>(0) = 1.0f; };
+template <class T>
+concept writes_raw_memory = requires(T t) { std::memset(t.view().raw(), 0, 1); };
+
+template <class T>
+static std::vector<bool> ways_to_write() {
+  return {writes_an_element<T>,       writes_through_data<T>,          writes_through_rows<T>,
+          writes_through_an_entry<T>, writes_through_another_shape<T>, writes_through_a_view<T>,
+          writes_raw_memory<T>};
+}
+
+TEST_CASE("writing through a read-only view does not compile") {
+  CHECK(ways_to_write<Tensor&>() == std::vector<bool>(7, true));
+  CHECK(ways_to_write<const Tensor&>() == std::vector<bool>(7, false));
+  CHECK(ways_to_write<ConstTensor&>() == std::vector<bool>(7, false));
+  CHECK(std::is_convertible_v<ConstTensor, const Tensor&>);
+  CHECK_FALSE(std::is_constructible_v<Tensor, ConstTensor>);
+  CHECK_FALSE(std::is_assignable_v<Tensor&, ConstTensor>);
+  const float numbers[] = {1, 2};
+  CHECK(std::is_same_v<decltype(Tensor::view_of(numbers, {2}, DType::f32)), ConstTensor>);
 }
 
 TEST_CASE("views share memory and stay inside it") {

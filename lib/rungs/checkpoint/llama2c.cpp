@@ -124,15 +124,15 @@ struct Cursor {
 };
 
 /// Where a tensor of the file stands.
-struct Place {
+struct Span {
   std::string name;
   const Part* part;
   const std::byte *data, *scales;  // f32, no scales; or int8
 };
 
 /// Every tensor's place, each checked against the size of the file.
-std::vector<Place> find_places(const std::vector<Part>& parts, const Llama2cHeader& h, Cursor cursor) {
-  std::vector<Place> places;
+std::vector<Span> find_places(const std::vector<Part>& parts, const Llama2cHeader& h, Cursor cursor) {
+  std::vector<Span> places;
   for (const Part& part : parts)
     for (int64_t layer = 0; layer < (part.each_layer ? h.num_layers : 1); ++layer) {
       const std::string name = name_of(part, layer), what = part.name.empty() ? "the table of angles" : name;
@@ -168,7 +168,7 @@ Tensor with_pairs_moved(const Tensor& weight, int64_t heads, bool to_halves) {
   return out;
 }
 
-Tensor dequantized(const Place& place, int64_t group) {
+Tensor dequantized(const Span& place, int64_t group) {
   Tensor out = Tensor::uninitialised(place.part->shape);
   for (int64_t i = 0; i < out.count(); ++i) {
     float scale;
@@ -191,12 +191,12 @@ TensorSet open_llama2c(const std::filesystem::path& path) {
   const Llama2cHeader h = parse_header(bytes, path.string());
   const std::vector<Part> parts = parts_of(h);
   const size_t header = h.version == 0 ? legacy_header : header_size;
-  for (const Place& place : find_places(parts, h, {bytes.subspan(header), path.string()})) {
+  for (const Span& place : find_places(parts, h, {bytes.subspan(header), path.string()})) {
     if (place.name.empty()) continue;
-    Tensor tensor =
-        place.scales ? dequantized(place, h.group) : Tensor::view_of(place.data, place.part->shape, DType::f32);
-    set.add(place.name, place.part->heads ? with_pairs_moved(tensor, place.part->heads, true) : std::move(tensor),
-            path);
+    ConstTensor tensor = place.scales ? ConstTensor(dequantized(place, h.group))
+                                      : Tensor::view_of(place.data, place.part->shape, DType::f32);
+    if (place.part->heads) tensor = with_pairs_moved(tensor, place.part->heads, true);
+    set.add(place.name, std::move(tensor), path);
   }
   return set;
 }
@@ -231,7 +231,7 @@ static Tensor angles(const Llama2cHeader& h, bool sine) {
 }
 
 void save_llama2c(const std::filesystem::path& path, const Llama2cHeader& header,
-                  const std::function<Tensor(const std::string& name)>& take,
+                  const std::function<ConstTensor(const std::string& name)>& take,
                   const std::function<void(int64_t bytes)>& on_written) {
   if (header.version != 0 && header.version != 1)
     throw UsageError(fmt::format("a .bin is written in version 0 or 1, not {}", header.version));
@@ -240,7 +240,7 @@ void save_llama2c(const std::filesystem::path& path, const Llama2cHeader& header
     bool sine = false;
     for (const Part& part : parts_of(header))
       for (int64_t layer = 0; layer < (part.each_layer ? header.num_layers : 1); ++layer) {
-        Tensor tensor;
+        ConstTensor tensor;
         if (part.name.empty()) {
           tensor = angles(header, sine);
           sine = true;

@@ -32,7 +32,7 @@ TensorSet open_llama2c(const std::filesystem::path& path);
 /// Writes version 0 or 1 of a model whose f32 tensors `take` gives by the names of Hugging Face. `on_written` is told
 /// the bytes of each part. \throws FileError
 void save_llama2c(const std::filesystem::path& path, const Llama2cHeader& header,
-                  const std::function<Tensor(const std::string& name)>& take,
+                  const std::function<ConstTensor(const std::string& name)>& take,
                   const std::function<void(int64_t bytes)>& on_written = {});
 
 }  // namespace rungs

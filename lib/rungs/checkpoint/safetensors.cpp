@@ -102,7 +102,7 @@ SafeTensors::SafeTensors(const std::filesystem::path& path) : TensorSet(path) {
       fail(fmt::format("shape {} of {} takes {} elements of {} bytes, data_offsets give {} bytes", to_string(shape),
                        dtype_json.get<std::string>(), shape.count(), bytes_of(*dtype), end - begin));
     places.push_back({begin, end, name});
-    Tensor view = Tensor::view_of(data.data() + begin, shape, *dtype);
+    ConstTensor view = Tensor::view_of(data.data() + begin, shape, *dtype);
     const bool aligned = reinterpret_cast<uintptr_t>(view.raw()) % bytes_of(*dtype) == 0;
     if (aligned) {
       add(name, std::move(view), path);
@@ -141,7 +141,7 @@ void save_safetensors(const std::filesystem::path& path, std::vector<TensorToSav
     out.write(reinterpret_cast<const char*>(&size), sizeof size);
     out << text;
     for (const TensorToSave& announced : tensors) {
-      const Tensor tensor = announced.make();
+      const ConstTensor tensor = announced.make();
       if (tensor.shape() != announced.shape || tensor.dtype() != announced.dtype)
         throw ShapeError(fmt::format("{}: announced as {} {}, made as {} {}", announced.name, name_of(announced.dtype),
                                      to_string(announced.shape), name_of(tensor.dtype()), to_string(tensor.shape())));

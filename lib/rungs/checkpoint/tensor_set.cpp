@@ -16,7 +16,7 @@ const TensorSet::Entry& TensorSet::find(const std::string& name) const {
   return it->second;
 }
 
-const Tensor& TensorSet::get(const std::string& name) const { return find(name).tensor; }
+const ConstTensor& TensorSet::get(const std::string& name) const { return find(name).tensor; }
 
 std::string TensorSet::file_of(const std::string& name) const { return find(name).file; }
 
@@ -28,7 +28,7 @@ static void check_shape(const Tensor& tensor, const Shape& shape, const std::str
                               turned ? "; stored transposed?" : ""));
 }
 
-Tensor TensorSet::get(const std::string& name, const Shape& shape, DType dtype) const {
+ConstTensor TensorSet::get(const std::string& name, const Shape& shape, DType dtype) const {
   const auto& [tensor, file] = find(name);
   check_shape(tensor, shape, file, name);
   if (tensor.dtype() != dtype)
@@ -36,7 +36,7 @@ Tensor TensorSet::get(const std::string& name, const Shape& shape, DType dtype) 
   return tensor.view();
 }
 
-Tensor TensorSet::get(const std::string& name, const Shape& shape) const {
+ConstTensor TensorSet::get(const std::string& name, const Shape& shape) const {
   const auto& [tensor, file] = find(name);
   check_shape(tensor, shape, file, name);
   if (tensor.dtype() != DType::f32 && tensor.dtype() != DType::bf16 && tensor.dtype() != DType::f16)
@@ -44,7 +44,7 @@ Tensor TensorSet::get(const std::string& name, const Shape& shape) const {
   return tensor.view();
 }
 
-void TensorSet::add(const std::string& name, Tensor tensor, const std::filesystem::path& file) {
+void TensorSet::add(const std::string& name, ConstTensor tensor, const std::filesystem::path& file) {
   const auto [it, is_new] = tensors_.try_emplace(name, Entry{std::move(tensor), file.string()});
   if (!is_new)
     throw FileError(fmt::format("{}: {}: wanted each tensor once, found it in {} too", file.string(), name,

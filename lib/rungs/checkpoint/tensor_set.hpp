@@ -21,16 +21,16 @@ class TensorSet {
   std::vector<std::string> names() const;  ///< in alphabetical order
   bool has(const std::string& name) const { return tensors_.count(name) != 0; }
   /// \throws FileError when there is none.
-  const Tensor& get(const std::string& name) const;
+  const ConstTensor& get(const std::string& name) const;
   /// A view of a tensor that must have this shape and dtype. \throws FileError
-  Tensor get(const std::string& name, const Shape& shape, DType dtype) const;
+  ConstTensor get(const std::string& name, const Shape& shape, DType dtype) const;
   /// A view of a weight that must have this shape, in f32, bf16 or f16. \throws FileError
-  Tensor get(const std::string& name, const Shape& shape) const;
+  ConstTensor get(const std::string& name, const Shape& shape) const;
   /// The file that holds a tensor. \throws FileError when there is none.
   std::string file_of(const std::string& name) const;
 
   /// Adds a tensor of a file. \throws FileError when there is one of that name.
-  void add(const std::string& name, Tensor tensor, const std::filesystem::path& file);
+  void add(const std::string& name, ConstTensor tensor, const std::filesystem::path& file);
   /// Keeps a file mapped for as long as the set lives.
   const MappedFile& keep(MappedFile file);
   /// Takes over all tensors and files of another set. \throws FileError when a name is in both.
@@ -38,7 +38,7 @@ class TensorSet {
 
  private:
   struct Entry {
-    Tensor tensor;
+    ConstTensor tensor;
     std::string file;
   };
   const Entry& find(const std::string& name) const;

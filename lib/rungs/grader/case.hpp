@@ -13,7 +13,7 @@
 namespace rungs {
 
 /// Tensors by their names.
-using NamedTensors = std::map<std::string, Tensor>;
+using NamedTensors = std::map<std::string, ConstTensor>;
 
 /// What the code under grade is given.
 struct CaseInput {
@@ -33,13 +33,16 @@ struct CaseInput {
 /// One output or tap of the reference.
 struct Reference {
   std::string name;
-  Tensor value;                   ///< f64; i32 for ids, i64 for counts
+  ConstTensor value;              ///< f64; i32 for ids, i64 for counts
   std::vector<std::string> dims;  ///< {"query", "key"}
   double absolute = 0;            ///< budget of every element
-  Tensor each;                    ///< or of each element
+  ConstTensor each;               ///< or of each element
   bool is_output = false;         ///< an output must come and must be right; a tap only helps to find the mistake
 
-  Budget budget() const { return {absolute, each ? &each : nullptr}; }
+  Budget budget() const {
+    const Tensor& of_each = each;
+    return {absolute, each ? &of_each : nullptr};
+  }
 };
 
 /// A case with its references, as only the grader sees it.

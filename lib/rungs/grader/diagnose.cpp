@@ -58,7 +58,7 @@ namespace {
 struct WrongTap {
   std::string name;
   int64_t first_row;
-  const Tensor* value;
+  const ConstTensor* value;
 };
 
 WrongTap first_wrong_tap(const Outcome& outcome, const Case& c) {

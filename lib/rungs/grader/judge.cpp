@@ -38,7 +38,7 @@ static Tensor cropped(const Tensor& whole, int64_t first, int64_t rows, int64_t 
   const bool heads = whole.shape().rank() == 3;
   const int64_t H = heads ? whole.dim(0) : 1, T = whole.dim(heads ? 1 : 0);
   Tensor part = Tensor::uninitialised(heads ? Shape{H, rows, cols} : Shape{rows, cols}, whole.dtype());
-  const Tensor lines = whole.reshaped({H * T, whole.cols()});
+  const ConstTensor lines = whole.reshaped({H * T, whole.cols()});
   const size_t line = size_t(cols) * bytes_of(whole.dtype());
   for (int64_t h = 0; h < H; ++h)
     for (int64_t r = 0; r < rows; ++r)
@@ -47,7 +47,7 @@ static Tensor cropped(const Tensor& whole, int64_t first, int64_t rows, int64_t 
   return part;
 }
 
-static Tensor window_of(const Tensor& whole, const std::vector<std::string>& dims, const Tensor& got, int64_t first) {
+static ConstTensor window_of(const Tensor& whole, const std::vector<std::string>& dims, const Tensor& got, int64_t first) {
   const bool same_rank = got.shape().rank() == whole.shape().rank();
   const int64_t got_rows = rows_of(got, dims), rows = rows_of(whole, dims);
   if (!same_rank || whole.shape().rank() == 0 || got_rows + first > rows) return whole.view();
@@ -58,7 +58,7 @@ static Tensor window_of(const Tensor& whole, const std::vector<std::string>& dim
   return whole.view_rows(first, got_rows);
 }
 
-Tensor window(const Reference& reference, const Tensor& got, int64_t first_row) {
+ConstTensor window(const Reference& reference, const Tensor& got, int64_t first_row) {
   return window_of(reference.value, reference.dims, got, first_row);
 }
 
@@ -70,7 +70,8 @@ std::vector<Compared> compare_all(const Recording& recording, const Case& c) {
     if (!reference || reference->is_output != piece.is_output) continue;
     int64_t& first = next_row[piece.name];
     Budget budget = reference->budget();
-    const Tensor each = budget.each ? window_of(*budget.each, reference->dims, piece.value, first) : Tensor();
+    const ConstTensor kept = budget.each ? window_of(*budget.each, reference->dims, piece.value, first) : ConstTensor();
+    const Tensor& each = kept;
     if (budget.each) budget.each = &each;
     all.push_back({piece.name, reference, compare(piece.value, window(*reference, piece.value, first), budget), first,
                    &piece.value});
@@ -209,7 +210,7 @@ std::string describe(const Verdict& verdict, const Case& c) {
     std::string text = what_is_right(right, where);
     if (!p.comparison.shape_problem.empty())
       return text + fmt::format("  {} is the first tensor that differs: {}.\n", p.name, p.comparison.shape_problem);
-    const Tensor want = window(*p.reference, *p.got, p.first_row);
+    const ConstTensor want = window(*p.reference, *p.got, p.first_row);
     if (want.shape().rank() == 0)  // the sentence above has said it of an output
       return text + (p.reference->is_output
                          ? ""

@@ -22,7 +22,7 @@ struct Compared {
   const Reference* reference;
   Comparison comparison;
   int64_t first_row;  ///< of the reference's window
-  const Tensor* got;
+  const ConstTensor* got;
 };
 
 /// Whether a case passed, and why not.
@@ -43,7 +43,7 @@ std::vector<Compared> compare_all(const Recording& recording, const Case& c);
 
 /// The part of a reference that a piece covers: rows from first_row, and for scores against fewer keys the first
 /// columns.
-Tensor window(const Reference& reference, const Tensor& got, int64_t first_row);
+ConstTensor window(const Reference& reference, const Tensor& got, int64_t first_row);
 
 /// Step two in words: which taps are right, the first that differs, its worst element, and small matrices in full.
 std::string describe(const Verdict& verdict, const Case& c);

@@ -99,14 +99,17 @@ Received receive(int fd, Message& m, Deadline until, int pidfd) {
   if (const Received r = from.read_all(m.name.data(), m.name.size()); r != Received::message) return r;
   if (const Received r = from.read_all(m.text.data(), m.text.size()); r != Received::message) return r;
   if (!h.has_tensor) return Received::message;
+  Tensor tensor;
   try {
     const Shape shape(std::span<const int64_t>(h.dims, h.rank));
     if (shape.count() > most_elements) return Received::broken;
-    m.tensor = Tensor::uninitialised(shape, DType(h.dtype));
+    tensor = Tensor::uninitialised(shape, DType(h.dtype));
   } catch (const Error&) {
     return Received::broken;
   }
-  return from.read_all(m.tensor.raw(), m.tensor.bytes());
+  const Received received = from.read_all(tensor.raw(), tensor.bytes());
+  m.tensor = std::move(tensor);
+  return received;
 }
 
 }  // namespace rungs

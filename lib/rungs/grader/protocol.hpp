@@ -23,7 +23,7 @@ struct Message {
   Kind kind{};
   std::string name, text;
   int64_t number = 0;
-  Tensor tensor;
+  ConstTensor tensor;
 };
 
 /// With this status a runner ends that can no longer write to the grader.

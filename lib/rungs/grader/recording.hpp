@@ -12,7 +12,7 @@ namespace rungs {
 /// One tensor that a run produced. A name that comes again continues where the last one of that name ended.
 struct Piece {
   std::string name;
-  Tensor value;
+  ConstTensor value;
   bool is_output = false;
 };
 

@@ -48,8 +48,8 @@ class TimingOps final : public Device, public Ops, public Steps {
   std::map<std::pair<int64_t, int64_t>, double> products{};  ///< seconds in linear, by the weight's shape (K, C)
 
   Tensor allocate(const Shape& shape, DType dtype) override { return inner_.device.allocate(shape, dtype); }
-  void upload_weights(Tensor& weights) override { inner_.device.upload_weights(weights); }
-  Tensor pack_weights(std::initializer_list<Tensor*> weights) override { return inner_.device.pack_weights(weights); }
+  void upload_weights(ConstTensor& weights) override { inner_.device.upload_weights(weights); }
+  ConstTensor pack_weights(std::initializer_list<ConstTensor*> weights) override { return inner_.device.pack_weights(weights); }
   std::optional<int64_t> free_memory() override { return inner_.device.free_memory(); }
   void upload(Tensor& device, const void* host) override {
     timed(upload_, [&] { inner_.device.upload(device, host); });

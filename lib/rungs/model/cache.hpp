@@ -9,6 +9,9 @@
 
 namespace rungs {
 
+/// Of the keys, and of the values, of one layer: (B, capacity, G, D); with one head (B, capacity, D).
+Shape cache_shape(const Config& config, int64_t sequences, int64_t capacity);
+
 /// One LayerCache a layer. It does not know how full it is: the positions of a batch say where its rows belong.
 struct KvCache {
   std::vector<LayerCache> layers;

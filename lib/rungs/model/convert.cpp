@@ -16,7 +16,7 @@ namespace rungs {
 namespace fs = std::filesystem;
 
 /// The same values in another dtype. \throws UsageError when one of them would change.
-static Tensor exactly(const Tensor& tensor, DType dtype, const std::string& name) {
+static ConstTensor exactly(const Tensor& tensor, DType dtype, const std::string& name) {
   if (tensor.dtype() == dtype) return tensor.view();
   Tensor out = converted(tensor, dtype);
   if (bytes_of(dtype) >= bytes_of(DType::f32)) return out;  // widened

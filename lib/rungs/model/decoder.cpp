@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "rungs/model/memory_estimate.hpp"
+#include "rungs/model/scratch.hpp"
 #include "rungs/tensor/tap.hpp"
 
 namespace rungs {
@@ -38,7 +39,7 @@ static void feed_forward_block(Ops& ops, Tensor& x, const LayerWeights& w, float
 
 void Decoder::forward(Tensor& logits, const Batch& batch, KvCache* cache) {
   const Rows& rows = rows_.fill(backend_.device, batch, config(), cache);
-  DecoderScratch s = rows_of_scratch(batch.rows());
+  DecoderScratch s = rows_of_scratch(scratch_, config(), batch.rows());
   const DecoderWeights& w = checkpoint_.weights;
   Ops& ops = backend_.ops;
 
@@ -60,21 +61,8 @@ void Decoder::forward(Tensor& logits, const Batch& batch, KvCache* cache) {
   tap("logits", logits);
 }
 
-DecoderScratch Decoder::rows_of_scratch(int64_t n) const {
-  const auto rows = [n](const Tensor& t) { return t.view_rows(0, n); };
-  const DecoderScratch& s = scratch_;
-  return {rows(s.x), rows(s.positions), rows(s.normed),  rows(s.projected), rows(s.q),
-          rows(s.k), rows(s.v),         rows(s.attn_out), rows(s.hidden),    rows(s.wanted)};
-}
-
-static DecoderScratch plan_decoder_scratch(Device& device, const Config& c, int64_t n) {
-  const auto room = [&](int64_t columns) { return device.allocate({n, columns}); };
-  return {room(c.hidden_size),      room(c.hidden_size),      room(c.hidden_size),      room(c.hidden_size),       room(c.head_dim),
-          room(c.head_dim), room(c.head_dim), room(c.head_dim), room(c.intermediate_size), room(c.hidden_size)};
-}
-
-static std::vector<Tensor*> all_weights(DecoderWeights& w) {
-  std::vector<Tensor*> all = {&w.token_embedding, &w.position_embedding};
+static std::vector<ConstTensor*> all_weights(DecoderWeights& w) {
+  std::vector<ConstTensor*> all = {&w.token_embedding, &w.position_embedding};
   const auto both = [&](auto& part) { all.insert(all.end(), {&part.weight, &part.bias}); };
   for (LayerWeights& layer : w.layers) {
     both(layer.attention_norm), both(layer.ffn_norm), both(layer.up), both(layer.down);
@@ -94,12 +82,12 @@ Decoder::Decoder(const Backend& backend, const std::filesystem::path& directory,
         fmt::format("{}: this is a model of the lessons 9 to 13, on the way to LLaMA: their code runs it, "
                     "the engine runs the decoder of lesson 8 and LLaMA",
                     directory.string()));
-  const std::vector<Tensor*> weights = all_weights(checkpoint_.weights);
+  const std::vector<ConstTensor*> weights = all_weights(checkpoint_.weights);
   int64_t bytes = 0;
-  for (const Tensor* weight : weights) bytes += int64_t(weight->bytes());
+  for (const ConstTensor* weight : weights) bytes += int64_t(weight->bytes());
   check_memory(backend.device, config(), bytes, options);
-  for (Tensor* weight : weights) backend.device.upload_weights(*weight);
-  scratch_ = plan_decoder_scratch(backend.device, config(), max_rows_);
+  for (ConstTensor* weight : weights) backend.device.upload_weights(*weight);
+  scratch_ = allocate_scratch<DecoderScratch>(backend.device, config(), max_rows_);
 }
 
 static DecoderWeights decoder_weights(const SafeTensors& file, const Config& c) {
@@ -109,10 +97,10 @@ static DecoderWeights decoder_weights(const SafeTensors& file, const Config& c) 
     return file.get(name, shape, DType::f32);
   };
   const auto linear = [&](const std::string& name, int64_t out, int64_t in) {
-    return LinearWeights{take(name + ".weight", {out, in}), c.gated ? Tensor() : take(name + ".bias", {out})};
+    return LinearWeights{take(name + ".weight", {out, in}), c.gated ? ConstTensor() : take(name + ".bias", {out})};
   };
   const auto norm = [&](const std::string& name) {
-    return NormWeights{take(name + ".weight", {c.hidden_size}), c.rms_norm ? Tensor() : take(name + ".bias", {c.hidden_size})};
+    return NormWeights{take(name + ".weight", {c.hidden_size}), c.rms_norm ? ConstTensor() : take(name + ".bias", {c.hidden_size})};
   };
 
   DecoderWeights w;

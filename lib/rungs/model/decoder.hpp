@@ -24,6 +24,14 @@ struct DecoderScratch {
   Tensor q, k, v, attn_out;                ///< (N, D)
   Tensor hidden;                           ///< (N, F)
   Tensor wanted;                           ///< (N, C)
+
+  /// visit(member, its shape) for each, for a call of n rows.
+  template <class Visit>
+  static void each(const Config& c, int64_t n, Visit visit) {
+    for (auto t : {&DecoderScratch::x, &DecoderScratch::positions, &DecoderScratch::normed, &DecoderScratch::projected, &DecoderScratch::wanted}) visit(t, Shape{n, c.hidden_size});
+    for (auto t : {&DecoderScratch::q, &DecoderScratch::k, &DecoderScratch::v, &DecoderScratch::attn_out}) visit(t, Shape{n, c.head_dim});
+    visit(&DecoderScratch::hidden, Shape{n, c.intermediate_size});
+  }
 };
 
 /// The decoder with its weights and its scratch memory, on the device of the ops that it was given.
@@ -37,8 +45,6 @@ class Decoder final : public Model {
   void forward(Tensor& logits, const Batch& batch, KvCache* cache) override;
 
  private:
-  DecoderScratch rows_of_scratch(int64_t n) const;
-
   Backend backend_;
   DecoderCheckpoint checkpoint_;
   int64_t max_rows_;

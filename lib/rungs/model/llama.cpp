@@ -1,6 +1,7 @@
 #include "rungs/model/llama.hpp"
 
 #include "rungs/model/memory_estimate.hpp"
+#include "rungs/model/scratch.hpp"
 #include "rungs/tensor/tap.hpp"
 
 namespace rungs {
@@ -11,7 +12,7 @@ static void attention_block(Steps& steps, Tensor& x, const LlamaLayer& w, const 
   steps.self_attention(s.attn_out, {s.q, s.k, s.v}, s.normed, x, {w.attention_norm, model.epsilon}, w.qkv, model.rotary,
                        rows, cache);  // (N, H, D)
   tap("attn_out", s.attn_out);
-  const Tensor flat = s.attn_out.reshaped({x.dim(0), w.o.dim(1)});  // (N, H·D)
+  const ConstTensor flat = s.attn_out.reshaped({x.dim(0), w.o.dim(1)});  // (N, H·D)
   steps.add_linear(x, s.projected, flat, w.o);                      // residual
   tap("attention", s.projected);
 }
@@ -34,7 +35,7 @@ void Llama::forward(Tensor& logits, const Batch& batch, KvCache* cache) {
 // Where rows stand one a sequence, all that a step needs to know of them is in the memory of the device.
 void Llama::run(const Call& call) {
   const auto& [logits, rows, cache] = call;
-  LlamaScratch s = rows_of_scratch(rows.token.count());
+  LlamaScratch s = rows_of_scratch(scratch_, config(), rows.token.count());
   const LlamaWeights& w = checkpoint_.weights;
   Ops& ops = backend_.ops;
 
@@ -54,23 +55,9 @@ void Llama::run(const Call& call) {
   tap("logits", logits);
 }
 
-LlamaScratch Llama::rows_of_scratch(int64_t n) const {
-  const auto rows = [n](const Tensor& t) { return t.view_rows(0, n); };
-  const LlamaScratch& s = scratch_;
-  return {rows(s.x), rows(s.normed), rows(s.projected), rows(s.q),  rows(s.attn_out),
-          rows(s.k), rows(s.v),      rows(s.hidden),    rows(s.up), rows(s.wanted)};
-}
-
-static LlamaScratch plan_llama_scratch(Device& device, const Config& c, int64_t n) {
-  const auto room = [&](int64_t columns) { return device.allocate({n, columns}); };
-  const auto heads = [&](int64_t count) { return device.allocate({n, count, c.head_dim}); };
-  return {room(c.hidden_size),     room(c.hidden_size),     room(c.hidden_size),       heads(c.num_heads),      heads(c.num_heads),
-          heads(c.num_kv_heads), heads(c.num_kv_heads), room(c.intermediate_size), room(c.intermediate_size), room(c.hidden_size)};
-}
-
 /// Every weight; those of `qkv` and of `gate_up` one after the other.
-static std::vector<Tensor*> all_weights(LlamaWeights& w) {
-  std::vector<Tensor*> all = {&w.token_embedding};
+static std::vector<ConstTensor*> all_weights(LlamaWeights& w) {
+  std::vector<ConstTensor*> all = {&w.token_embedding};
   for (LlamaLayer& l : w.layers)
     all.insert(all.end(), {&l.attention_norm, &l.qkv.q, &l.qkv.k, &l.qkv.v, &l.o, &l.ffn_norm, &l.gate_up.gate,
                            &l.gate_up.up, &l.down});
@@ -81,15 +68,15 @@ static std::vector<Tensor*> all_weights(LlamaWeights& w) {
 static void upload_weights(const Backend& backend, const Config& config, LlamaWeights& w, const LoadOptions& options) {
   const bool tied = w.output.raw() == w.token_embedding.raw();
   int64_t bytes = tied ? -int64_t(w.output.bytes()) : 0;
-  for (const Tensor* weight : all_weights(w)) bytes += int64_t(weight->bytes());
+  for (const ConstTensor* weight : all_weights(w)) bytes += int64_t(weight->bytes());
   Device& device = backend.device;
   check_memory(device, config, bytes, options);
   for (LlamaLayer& l : w.layers) {
     l.qkv.packed = device.pack_weights({&l.qkv.q, &l.qkv.k, &l.qkv.v});
     l.gate_up.packed = device.pack_weights({&l.gate_up.gate, &l.gate_up.up});
-    for (Tensor* weight : {&l.attention_norm, &l.o, &l.ffn_norm, &l.down}) device.upload_weights(*weight);
+    for (ConstTensor* weight : {&l.attention_norm, &l.o, &l.ffn_norm, &l.down}) device.upload_weights(*weight);
   }
-  for (Tensor* weight : {&w.token_embedding, &w.final_norm, &w.rotary.cos, &w.rotary.sin})
+  for (ConstTensor* weight : {&w.token_embedding, &w.final_norm, &w.rotary.cos, &w.rotary.sin})
     device.upload_weights(*weight);
   if (tied)
     w.output = w.token_embedding.view();
@@ -106,7 +93,7 @@ Llama::Llama(const Backend& backend, LlamaCheckpoint checkpoint, const LoadOptio
       max_rows_(options.max_rows ? options.max_rows : config().max_seq_len),
       rows_(backend.device, max_rows_) {
   upload_weights(backend, config(), checkpoint_.weights, options);
-  scratch_ = plan_llama_scratch(backend.device, config(), max_rows_);
+  scratch_ = allocate_scratch<LlamaScratch>(backend.device, config(), max_rows_);
 }
 
 }  // namespace rungs

@@ -12,20 +12,20 @@ namespace rungs {
 
 /// One layer, by its letters. Every weight keeps the dtype of its file; linear weights are stored (out, in).
 struct LlamaLayer {
-  Tensor attention_norm;  ///< (C)
+  ConstTensor attention_norm;  ///< (C)
   QkvWeights qkv;         ///< (H·D, C), (G·D, C), (G·D, C)
-  Tensor o;               ///< (C, H·D)
-  Tensor ffn_norm;        ///< (C)
+  ConstTensor o;               ///< (C, H·D)
+  ConstTensor ffn_norm;        ///< (C)
   GateUpWeights gate_up;  ///< (F, C), (F, C)
-  Tensor down;            ///< (C, F)
+  ConstTensor down;            ///< (C, F)
 };
 
 /// The whole model.
 struct LlamaWeights {
-  Tensor token_embedding;  ///< (V, C)
+  ConstTensor token_embedding;  ///< (V, C)
   std::vector<LlamaLayer> layers;
-  Tensor final_norm;                ///< (C)
-  Tensor output;                    ///< (V, C); with tied weights a view of the token embedding
+  ConstTensor final_norm;                ///< (C)
+  ConstTensor output;                    ///< (V, C); with tied weights a view of the token embedding
   RopeTables rotary;                ///< (context, D/2) each
   float epsilon = 0;                ///< of every RMSNorm
   int64_t num_heads = 1, num_kv_heads = 1;  ///< H, G
@@ -53,6 +53,15 @@ struct LlamaScratch {
   Tensor k, v;                  ///< (N, G, D)
   Tensor hidden, up;            ///< (N, F)
   Tensor wanted;                ///< (N, C)
+
+  /// visit(member, its shape) for each, for a call of n rows.
+  template <class Visit>
+  static void each(const Config& c, int64_t n, Visit visit) {
+    for (auto t : {&LlamaScratch::x, &LlamaScratch::normed, &LlamaScratch::projected, &LlamaScratch::wanted}) visit(t, Shape{n, c.hidden_size});
+    for (auto t : {&LlamaScratch::q, &LlamaScratch::attn_out}) visit(t, Shape{n, c.num_heads, c.head_dim});
+    for (auto t : {&LlamaScratch::k, &LlamaScratch::v}) visit(t, Shape{n, c.num_kv_heads, c.head_dim});
+    for (auto t : {&LlamaScratch::hidden, &LlamaScratch::up}) visit(t, Shape{n, c.intermediate_size});
+  }
 };
 
 /// LLaMA with its weights and its scratch memory, on the backend that it was given.
@@ -75,7 +84,6 @@ class Llama final : public Model {
     KvCache* cache;
   };
   void run(const Call& call);
-  LlamaScratch rows_of_scratch(int64_t n) const;
 
   Backend backend_;
   LlamaCheckpoint checkpoint_;

@@ -41,7 +41,7 @@ static LlamaWeights llama_weights(const TensorSet& file, const Config& c) {
   if (!c.tied && !file.has("lm_head.weight") && file.has("model.embed_tokens.weight"))
     throw FileError(fmt::format("{}: lm_head.weight: wanted this tensor, as tie_word_embeddings is false, found none",
                                 file.path()));
-  std::map<std::string, Tensor> tensors;
+  std::map<std::string, ConstTensor> tensors;
   for (const auto& [name, shape] : llama_tensors(c)) tensors.emplace(name, file.get(name, shape));
   check_no_others(file, c);
 

@@ -6,20 +6,20 @@
 
 #include "rungs/base/checked.hpp"
 #include "rungs/base/units.hpp"
+#include "rungs/model/decoder.hpp"
+#include "rungs/model/llama.hpp"
+#include "rungs/model/scratch.hpp"
 #include "rungs/ops/cpu_workspace.hpp"
 
 namespace rungs {
 
 int64_t cache_elements(const Config& c, int64_t context) {
-  return product({2, c.num_layers, context, c.num_kv_heads, c.head_dim});
+  return product({2, c.num_layers, context, c.num_kv_heads, c.head_dim});  // of cache_shape, in every layer, k and v
 }
 
 MemoryEstimate memory_estimate(const Config& c, int64_t sequences, int64_t context, int64_t rows) {
   constexpr int64_t f32 = 4, i32 = 4;
-  const bool llama = c.model_type == "llama";
-  const int64_t q_width = c.num_heads * c.head_dim, kv_width = c.num_kv_heads * c.head_dim;
-  // x, normed, projected, wanted; q, context; k, v; hidden. Learned positions take another C, a gate another F.
-  const int64_t floats = (llama ? 4 : 5) * c.hidden_size + 2 * q_width + 2 * kv_width + (llama ? 2 : 1) * c.intermediate_size;
+  const int64_t floats = c.model_type == "llama" ? scratch_elements<LlamaScratch>(c) : scratch_elements<DecoderScratch>(c);
   const int64_t ids = 4;  // token, sequence, position, wanted
   MemoryEstimate f;
   f.cache = sequences * cache_elements(c, context) * f32;

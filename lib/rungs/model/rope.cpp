@@ -19,24 +19,24 @@ static double llama3_frequency(double frequency, const RopeConfig& c) {
 }
 
 RopeTables rope_table(const RopeConfig& config, int64_t head_dim, int64_t context) {
-  if (head_dim % 2 != 0) throw UsageError(fmt::format("rotary positions: the head width {} is odd", head_dim));
+  if (head_dim % 2 != 0) throw UsageError(fmt::format("rotary positions: the head dim {} is odd", head_dim));
   if (config.scaling == RopeConfig::Scaling::dynamic && context > config.original_context)
     throw UsageError(
         fmt::format("dynamic rope scaling works up to the original context of {}, not up to {}: beyond it "
                     "the keys in the cache would have to turn again",
                     config.original_context, context));
   const int64_t half = head_dim / 2;
-  RopeTables rotary{Tensor::uninitialised({context, half}), Tensor::uninitialised({context, half})};
+  Tensor cos = Tensor::uninitialised({context, half}), sin = Tensor::uninitialised({context, half});
   for (int64_t i = 0; i < half; ++i) {
     double frequency = std::pow(config.theta, -2.0 * double(i) / double(head_dim));  // radians per position
     if (config.scaling == RopeConfig::Scaling::linear) frequency /= config.factor;
     if (config.scaling == RopeConfig::Scaling::llama3) frequency = llama3_frequency(frequency, config);
     for (int64_t p = 0; p < context; ++p) {
-      rotary.cos.data()[p * half + i] = float(std::cos(double(p) * frequency));
-      rotary.sin.data()[p * half + i] = float(std::sin(double(p) * frequency));
+      cos.data()[p * half + i] = float(std::cos(double(p) * frequency));
+      sin.data()[p * half + i] = float(std::sin(double(p) * frequency));
     }
   }
-  return rotary;
+  return {std::move(cos), std::move(sin)};
 }
 
 }  // namespace rungs

@@ -11,14 +11,14 @@ namespace rungs {
 
 /// y = x · weightᵀ + bias
 struct LinearWeights {
-  Tensor weight;  ///< (out, in)
-  Tensor bias;    ///< (out), or empty
+  ConstTensor weight;  ///< (out, in)
+  ConstTensor bias;    ///< (out), or empty
 };
 
 /// y = (x - mean) / √(variance + epsilon) · weight + bias; or an RMSNorm, without a bias.
 struct NormWeights {
-  Tensor weight;  ///< (C)
-  Tensor bias;    ///< (C), or empty
+  ConstTensor weight;  ///< (C)
+  ConstTensor bias;    ///< (C), or empty
 };
 
 /// H query heads and G key/value heads of attention; up to lesson 8 there is one.
@@ -40,8 +40,8 @@ struct LayerWeights {
 
 /// The whole model, as config.json and model.safetensors describe it.
 struct DecoderWeights {
-  Tensor token_embedding;     ///< (V, C)
-  Tensor position_embedding;  ///< (context, C); empty with rotary positions
+  ConstTensor token_embedding;     ///< (V, C)
+  ConstTensor position_embedding;  ///< (context, C); empty with rotary positions
   RopeTables rotary;          ///< (context, D/2) each; empty with learned positions
   std::vector<LayerWeights> layers;
   NormWeights final_norm;

@@ -110,7 +110,7 @@ void CpuOps::sdpa_many(Tensor& out, const Tensor& q, const Tensor& k, const Tens
 }
 
 void CpuOps::sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
-  const SdpaSizes sizes = require_sdpa(out, q, k, v);
+  const SdpaSizes sizes = require_sdpa(Place::host, out, q, k, v);
   if (sizes.T == 1)
     sdpa_one(out, q, k, v, sizes);
   else if (sizes.T > 1)

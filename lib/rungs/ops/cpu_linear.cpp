@@ -14,20 +14,20 @@ static void plan_product(int64_t rows, int64_t inner, int64_t columns) {
 }
 
 void matmul(Tensor& out, const Tensor& a, const Tensor& b) {
-  require(a.cols() == b.rows() && out.rows() == a.rows() && out.cols() == b.cols(), "matmul(out, a, b)", out, a, b);
+  require(Place::host, a.cols() == b.rows() && out.rows() == a.rows() && out.cols() == b.cols(), "matmul(out, a, b)", out, a, b);
   plan_product(a.rows(), a.cols(), b.cols());
   matrix(out).noalias() = matrix(a) * matrix(b);
 }
 
 void matmul_transposed(Tensor& out, const Tensor& a, const Tensor& b) {
-  require(a.cols() == b.cols() && out.rows() == a.rows() && out.cols() == b.rows(), "matmul_transposed(out, a, b)", out,
+  require(Place::host, a.cols() == b.cols() && out.rows() == a.rows() && out.cols() == b.rows(), "matmul_transposed(out, a, b)", out,
           a, b);
   plan_product(a.rows(), a.cols(), b.rows());
   matrix(out).noalias() = matrix(a) * matrix(b).transpose();
 }
 
 void CpuOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  require_linear(out, x, weight, bias);
+  require_linear(Place::host, out, x, weight, bias);
   if (x.rows() <= gemv_max_rows) {
     in_parts(weight.rows(), 4, weight.bytes() > bytes_worth_threads,
              [&](int64_t first, int64_t last) { product_of_few_rows(out, x, weight, first, last); });
@@ -54,9 +54,9 @@ void CpuOps::norm_qkv(const Qkv& out, Tensor& normed, const Tensor& x, const Nor
                       const RopeTables& rope, const Rows& rows) {
   if (x.rows() > gemv_max_rows) return Steps::norm_qkv(out, normed, x, norm, w, rope, rows);
   Tensor outs[] = {flat_heads(out.q), flat_heads(out.k), flat_heads(out.v)};
-  const Tensor* weights[] = {&w.q, &w.k, &w.v};
+  const ConstTensor* weights[] = {&w.q, &w.k, &w.v};
   for (int i = 0; i < 3; ++i)
-    require(weights[i]->cols() == x.cols() && weights[i]->rows() == outs[i].cols() && outs[i].rows() == x.rows(),
+    require(Place::host, weights[i]->cols() == x.cols() && weights[i]->rows() == outs[i].cols() && outs[i].rows() == x.rows(),
             "norm_qkv(out, x, weight)", outs[i], x, *weights[i]);
   rms_norm(normed, x, norm.weight, norm.epsilon);
   const size_t bytes = w.q.bytes() + w.k.bytes() + w.v.bytes();
@@ -75,7 +75,7 @@ void CpuOps::norm_qkv(const Qkv& out, Tensor& normed, const Tensor& x, const Nor
 void CpuOps::norm_swiglu(Tensor& out, Tensor& up, Tensor& normed, const Tensor& x, const NormRef& norm,
                          const GateUpWeights& w) {
   if (x.rows() > gemv_max_rows) return Steps::norm_swiglu(out, up, normed, x, norm, w);
-  require_swiglu(out, up, x, w.gate, w.up);
+  require_swiglu(Place::host, out, up, x, w.gate, w.up);
   rms_norm(normed, x, norm.weight, norm.epsilon);
   in_parts(w.gate.rows(), 8, w.gate.bytes() > bytes_worth_threads, [&](int64_t first, int64_t last) {
     product_of_few_rows(out, normed, w.gate, first, last);

@@ -19,12 +19,12 @@ void CpuOps::upload(Tensor& device, const void* host) { std::memcpy(device.raw()
 void CpuOps::download(void* host, const Tensor& device) { std::memcpy(host, device.raw(), device.bytes()); }
 
 void CpuOps::copy(Tensor& out, const Tensor& x) {
-  require_copy(out, x);
+  require_copy(Place::host, out, x);
   std::memcpy(out.raw(), x.raw(), x.bytes());
 }
 
 void CpuOps::embedding(Tensor& out, const Tensor& table, const Tensor& index) {
-  require_embedding(out, table, index);
+  require_embedding(Place::host, out, table, index);
   const int64_t C = table.cols();
   for (int64_t n = 0; n < index.count(); ++n) {
     const int64_t row = index.data<int32_t>()[n];
@@ -35,7 +35,7 @@ void CpuOps::embedding(Tensor& out, const Tensor& table, const Tensor& index) {
 }
 
 void CpuOps::layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) {
-  require_layer_norm(out, x, weight, bias);
+  require_layer_norm(Place::host, out, x, weight, bias);
   const auto in = matrix(x);
   auto normed = matrix(out);
   const int64_t rows = in.rows(), at_a_time = 64;
@@ -63,13 +63,13 @@ static void scaled_rows(Tensor& out, const Tensor& x, const W* weight, float eps
 }
 
 void CpuOps::rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) {
-  require_rms_norm(out, x, weight);
+  require_rms_norm(Place::host, out, x, weight);
   with_floats(weight, [&](const auto* w) { scaled_rows(out, x, w, epsilon); });
 }
 
 void CpuOps::apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& position) {
   const int64_t N = x.dim(0), D = x.cols(), H = x.rows() / std::max<int64_t>(N, 1), half = D / 2;
-  require_rope(x, rotary.cos, rotary.sin, position);
+  require_rope(Place::host, x, rotary.cos, rotary.sin, position);
   for (int64_t n = 0; n < N; ++n) {
     const int64_t p = position.data<int32_t>()[n];
     if (p < 0 || p >= rotary.cos.rows())
@@ -87,15 +87,18 @@ void CpuOps::apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& posit
 }
 
 void CpuOps::silu_mul(Tensor& gate, const Tensor& up) {
-  require(gate.shape() == up.shape(), "silu_mul(gate, up)", gate, up);
+  require_silu_mul(Place::host, gate, up);
   auto g = matrix(gate).array();
   g = g / (1.0f + (-g).exp()) * matrix(up).array();
 }
 
-void CpuOps::relu(Tensor& x) { matrix(x) = matrix(x).cwiseMax(0.0f); }
+void CpuOps::relu(Tensor& x) {
+  require_relu(Place::host, x);
+  matrix(x) = matrix(x).cwiseMax(0.0f);
+}
 
 void CpuOps::add(Tensor& x, const Tensor& y) {
-  require(x.shape() == y.shape(), "add(x, y)", x, y);
+  require_add(Place::host, x, y);
   matrix(x) += matrix(y);
 }
 

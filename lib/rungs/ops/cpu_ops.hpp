@@ -18,8 +18,8 @@ class CpuOps : public Device, public Ops, public Steps {
   Tensor allocate(const Shape& shape, DType dtype = DType::f32) override;
   void upload(Tensor& device, const void* host) override;
   void download(void* host, const Tensor& device) override;
-  void upload_weights(Tensor&) override {}
-  Tensor pack_weights(std::initializer_list<Tensor*>) override { return {}; }
+  void upload_weights(ConstTensor&) override {}
+  ConstTensor pack_weights(std::initializer_list<ConstTensor*>) override { return {}; }
   std::optional<int64_t> free_memory() override { return {}; }
 
   void copy(Tensor& out, const Tensor& x) override;

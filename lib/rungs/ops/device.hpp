@@ -18,11 +18,11 @@ class Device {
   virtual void upload(Tensor& device, const void* host) = 0;    ///< device.bytes() bytes
   virtual void download(void* host, const Tensor& device) = 0;  ///< device.bytes() bytes
   /// Brings weights from the host to where the operations read them. Those of the CPU stay where they are mapped.
-  virtual void upload_weights(Tensor& weights) = 0;
+  virtual void upload_weights(ConstTensor& weights) = 0;
   /// The same for weights (K, C), (L, C), ... that are used together. Where the device lays them out one behind the
   /// other, returns them as one tensor (K + L + ..., C), which owns the memory that they are views of then; otherwise
   /// an empty one.
-  virtual Tensor pack_weights(std::initializer_list<Tensor*> weights) = 0;
+  virtual ConstTensor pack_weights(std::initializer_list<ConstTensor*> weights) = 0;
   /// How many bytes of the device's memory are free; none where it is the memory of everybody.
   virtual std::optional<int64_t> free_memory() = 0;
 };

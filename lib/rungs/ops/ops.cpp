@@ -6,14 +6,14 @@ void attention_by_segment(Ops& ops, Tensor& out, const Tensor& q, const Tensor& 
                           LayerCache* cache) {
   for (const Segment& s : rows.segments) {
     Tensor out_s = out.view_rows(s.first, s.count);    // (T, H, D)
-    const Tensor q_s = q.view_rows(s.first, s.count);  // (T, H, D)
-    const Tensor k_s = k.view_rows(s.first, s.count);  // (T, G, D)
-    const Tensor v_s = v.view_rows(s.first, s.count);  // (T, G, D)
+    const ConstTensor q_s = q.view_rows(s.first, s.count);  // (T, H, D)
+    const ConstTensor k_s = k.view_rows(s.first, s.count);  // (T, G, D)
+    const ConstTensor v_s = v.view_rows(s.first, s.count);  // (T, G, D)
     if (!cache) {
       ops.sdpa(out_s, q_s, k_s, v_s);
       continue;
     }
-    const Tensor cached_k = cache->k[s.sequence], cached_v = cache->v[s.sequence];  // (capacity, G, D)
+    Tensor cached_k = cache->k[s.sequence], cached_v = cache->v[s.sequence];  // (capacity, G, D)
     Tensor new_k = cached_k.view_rows(s.start, s.count);                            // (T, G, D)
     Tensor new_v = cached_v.view_rows(s.start, s.count);                            // (T, G, D)
     ops.copy(new_k, k_s);

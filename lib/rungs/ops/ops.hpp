@@ -32,7 +32,7 @@ struct LayerCache {
 /// The tables of rotary position embeddings (RoPE): row p holds cos and sin of p · θ_i for each pair i of a head's
 /// elements.
 struct RopeTables {
-  Tensor cos, sin;  ///< (context, D/2)
+  ConstTensor cos, sin;  ///< (context, D/2)
 };
 
 /// Output first; shapes in the comment of each. Nothing is allocated by an operation on one row. Where shapes do not

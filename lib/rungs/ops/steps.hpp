@@ -11,15 +11,15 @@ namespace rungs {
 
 /// The projections of attention. They read the same input, so a device may lay them out as one matrix.
 struct QkvWeights {
-  Tensor q;       ///< (H·D, C)
-  Tensor k, v;    ///< (G·D, C)
-  Tensor packed;  ///< ((H + 2G)·D, C), or empty: see Device::pack_weights
+  ConstTensor q;       ///< (H·D, C)
+  ConstTensor k, v;    ///< (G·D, C)
+  ConstTensor packed;  ///< ((H + 2G)·D, C), or empty: see Device::pack_weights
 };
 
 /// The two projections that SwiGLU begins with.
 struct GateUpWeights {
-  Tensor gate, up;  ///< (F, C)
-  Tensor packed;    ///< (2F, C), or empty
+  ConstTensor gate, up;  ///< (F, C)
+  ConstTensor packed;    ///< (2F, C), or empty
 };
 
 /// Where the projections of attention go.

@@ -40,7 +40,7 @@ Tensor Tensor::uninitialised(const Shape& shape, DType dtype) {
   const size_t bytes = (size_t(shape.count()) * bytes_of(dtype) + alignment) / alignment * alignment;
   void* memory = std::aligned_alloc(alignment, bytes);
   if (!memory) throw Error(fmt::format("no memory for a tensor of shape {}: {} bytes", to_string(shape), bytes));
-  return Tensor(shape, dtype, Memory(memory, std::free));
+  return Tensor(shape, dtype, Memory(memory, std::free), Place::host);
 }
 
 /// Uniform in [-1, 1), the same for every tensor of this size.
@@ -66,16 +66,21 @@ Tensor::Tensor(const Shape& shape, DType dtype) : Tensor(uninitialised(shape, dt
 Tensor& Tensor::operator=(Tensor&& o) noexcept {
   shape_ = std::exchange(o.shape_, Shape{0});
   dtype_ = o.dtype_;
+  place_ = o.place_;
   memory_ = std::move(o.memory_);
   data_ = std::exchange(o.data_, nullptr);
   return *this;
 }
 
-Tensor Tensor::view_of(const void* data, const Shape& shape, DType dtype) {
+Tensor Tensor::view_of(void* data, const Shape& shape, DType dtype, Place place) {
   Tensor view;
-  view.shape_ = shape, view.dtype_ = dtype;
-  view.data_ = const_cast<void*>(data);
+  view.shape_ = shape, view.dtype_ = dtype, view.place_ = place;
+  view.data_ = data;
   return view;
+}
+
+ConstTensor Tensor::view_of(const void* data, const Shape& shape, DType dtype, Place place) {
+  return view_of(const_cast<void*>(data), shape, dtype, place);
 }
 
 static Shape with_first(const Shape& shape, int64_t first) {
@@ -84,26 +89,33 @@ static Shape with_first(const Shape& shape, int64_t first) {
   return Shape(std::span<const int64_t>(dims, size_t(shape.rank())));
 }
 
-Tensor Tensor::view_rows(int64_t first, int64_t n) const {
+Tensor Tensor::view_rows(int64_t first, int64_t n) {
   if (shape_.rank() == 0 || first < 0 || n < 0 || first > dim(0) || n > dim(0) - first)
     throw ShapeError(fmt::format("{} rows from {} on are not in a tensor of shape {}", n, first, to_string(shape_)));
   const int64_t row = dim(0) ? count() / dim(0) : 0;  // elements of one entry
-  return view_of(static_cast<char*>(data_) + size_t(first * row) * bytes_of(dtype_), with_first(shape_, n), dtype_);
+  return view_of(static_cast<char*>(data_) + size_t(first * row) * bytes_of(dtype_), with_first(shape_, n), dtype_,
+                 place_);
 }
 
-Tensor Tensor::operator[](int64_t i) const {
+Tensor Tensor::operator[](int64_t i) {
   int64_t dims[Shape::max_rank];
   for (int d = 1; d < shape_.rank(); ++d) dims[d - 1] = shape_[d];
   Tensor entry = view_rows(i, 1);
   return entry.reshaped(Shape(std::span<const int64_t>(dims, size_t(shape_.rank() - 1))));
 }
 
-Tensor Tensor::reshaped(const Shape& shape) const {
+Tensor Tensor::reshaped(const Shape& shape) {
   if (shape.count() != count())
     throw ShapeError(fmt::format("a tensor of shape {} cannot be seen as {}: {} elements are not {}", to_string(shape_),
                                  to_string(shape), count(), shape.count()));
-  return view_of(data_, shape, dtype_);
+  return view_of(data_, shape, dtype_, place_);
 }
+
+ConstTensor Tensor::view_rows(int64_t first, int64_t n) const { return const_cast<Tensor*>(this)->view_rows(first, n); }
+
+ConstTensor Tensor::operator[](int64_t i) const { return (*const_cast<Tensor*>(this))[i]; }
+
+ConstTensor Tensor::reshaped(const Shape& shape) const { return const_cast<Tensor*>(this)->reshaped(shape); }
 
 Tensor Tensor::copy() const {
   if (!data_) return {};

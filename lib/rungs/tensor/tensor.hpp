@@ -57,8 +57,13 @@ void set_fresh_memory(FreshMemory kind);
 /// The NaN of FreshMemory::nan.
 inline constexpr uint32_t never_written = 0x7fc0dead;
 
+/// Where a tensor's memory lies, and so which operations may touch it.
+enum class Place { host, gpu };
+
+class ConstTensor;
+
 /// Moves, but copies only when asked: `copy()` is a new tensor, `view()` the same memory. A view does not keep the
-/// memory alive.
+/// memory alive. A const tensor gives views that cannot be written through.
 class Tensor {
  public:
   using Memory = std::unique_ptr<void, void (*)(void*)>;
@@ -68,10 +73,11 @@ class Tensor {
   /// Owns fresh memory, 64-byte aligned, filled as set_fresh_memory says (integers with zeros).
   explicit Tensor(const Shape& shape, DType dtype = DType::f32);
   /// Takes over memory that came from elsewhere, a device for example.
-  Tensor(const Shape& shape, DType dtype, Memory memory)
-      : shape_(shape), dtype_(dtype), memory_(std::move(memory)), data_(memory_.get()) {}
+  Tensor(const Shape& shape, DType dtype, Memory memory, Place place)
+      : shape_(shape), dtype_(dtype), place_(place), memory_(std::move(memory)), data_(memory_.get()) {}
   /// Looks at memory that somebody else owns.
-  static Tensor view_of(const void* data, const Shape& shape, DType dtype);
+  static Tensor view_of(void* data, const Shape& shape, DType dtype, Place place = Place::host);
+  static ConstTensor view_of(const void* data, const Shape& shape, DType dtype, Place place = Place::host);
   /// Owns memory whose content is undefined.
   static Tensor uninitialised(const Shape& shape, DType dtype = DType::f32);
 
@@ -81,6 +87,7 @@ class Tensor {
   explicit operator bool() const { return data_ != nullptr; }
   const Shape& shape() const { return shape_; }
   DType dtype() const { return dtype_; }
+  Place place() const { return place_; }
   int64_t dim(int i) const { return shape_[i]; }
   int64_t count() const { return data_ ? shape_.count() : 0; }
   size_t bytes() const { return size_t(count()) * bytes_of(dtype_); }
@@ -130,12 +137,16 @@ class Tensor {
   double value(int64_t i) const;
 
   /// Entries [first, first + n) of the outermost dimension: the same memory, not a copy. \throws ShapeError
-  Tensor view_rows(int64_t first, int64_t n) const;
+  Tensor view_rows(int64_t first, int64_t n);
+  ConstTensor view_rows(int64_t first, int64_t n) const;
   /// Entry i of the outermost dimension, which disappears: (B, S, D)[i] is (S, D). \throws ShapeError
-  Tensor operator[](int64_t i) const;
+  Tensor operator[](int64_t i);
+  ConstTensor operator[](int64_t i) const;
   /// The same memory under another shape of the same count. \throws ShapeError
-  Tensor reshaped(const Shape& shape) const;
-  Tensor view() const { return view_of(data_, shape_, dtype_); }
+  Tensor reshaped(const Shape& shape);
+  ConstTensor reshaped(const Shape& shape) const;
+  Tensor view() { return reshaped(shape_); }
+  ConstTensor view() const;
   Tensor copy() const;
 
  private:
@@ -154,9 +165,54 @@ class Tensor {
 
   Shape shape_{0};
   DType dtype_ = DType::f32;
+  Place place_ = Place::host;
   Memory memory_{nullptr, nullptr};
   void* data_ = nullptr;
 };
+
+/// A tensor that cannot be written through: a view of a const tensor, or weights, which may be mapped read-only. Goes
+/// wherever a `const Tensor&` is wanted, and never becomes a Tensor again, but by copy().
+class ConstTensor {
+ public:
+  ConstTensor() = default;
+  ConstTensor(Tensor&& tensor) : tensor_(std::move(tensor)) {}
+
+  operator const Tensor&() const { return tensor_; }
+  explicit operator bool() const { return bool(tensor_); }
+  const Shape& shape() const { return tensor_.shape(); }
+  DType dtype() const { return tensor_.dtype(); }
+  Place place() const { return tensor_.place(); }
+  int64_t dim(int i) const { return tensor_.dim(i); }
+  int64_t count() const { return tensor_.count(); }
+  size_t bytes() const { return tensor_.bytes(); }
+  int64_t cols() const { return tensor_.cols(); }
+  int64_t rows() const { return tensor_.rows(); }
+  template <class T = float>
+  const T* data() const {
+    return tensor_.data<T>();
+  }
+  const void* raw() const { return tensor_.raw(); }
+  template <class T = float, class... I>
+  const T& at(I... index) const {
+    return tensor_.at<T>(index...);
+  }
+  template <class... I>
+  float operator()(I... index) const {
+    return tensor_(index...);
+  }
+  float flat(int64_t i) const { return tensor_.flat(i); }
+  double value(int64_t i) const { return tensor_.value(i); }
+  ConstTensor view_rows(int64_t first, int64_t n) const { return tensor_.view_rows(first, n); }
+  ConstTensor operator[](int64_t i) const { return tensor_[i]; }
+  ConstTensor reshaped(const Shape& shape) const { return tensor_.reshaped(shape); }
+  ConstTensor view() const { return tensor_.view(); }
+  Tensor copy() const { return tensor_.copy(); }
+
+ private:
+  Tensor tensor_;
+};
+
+inline ConstTensor Tensor::view() const { return reshaped(shape_); }
 
 /// A new tensor of another dtype, each element converted. Integers and floats do not mix. \throws ShapeError
 Tensor converted(const Tensor& tensor, DType dtype);
