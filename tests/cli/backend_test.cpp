@@ -49,7 +49,7 @@ TEST_CASE("logits and taps are those of the CPU on each backend") {
   for (const std::string& backend : backends) {
     CAPTURE(backend);
     const auto device = run(backend, on_host(backend));
-    for (const std::string name : {".npy", "/x.npy", "/layers.1.context.npy", "/layers.1.x.npy"}) {
+    for (const std::string name : {".npy", "/x.npy", "/layers.1.attn_out.npy", "/layers.1.x.npy"}) {
       CAPTURE(name);
       const Tensor want = load_npy(cpu.string() + name), got = load_npy(device.string() + name);
       double most = 0;

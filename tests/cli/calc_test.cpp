@@ -73,7 +73,7 @@ TEST_CASE("calc memory refuses what makes no sense, and says what would") {
       "calc memory --memory 80XB", 2,
       "memory: wanted a size such as 80GB, found \"80XB\": there is no unit \"XB\", but B, KB, KiB, MB, MiB, GB, "
       "GiB, TB, TiB");
-  check_fails("calc memory --heads 33", 2, "heads: a width of 4096 cannot be dealt out evenly to 33 heads");
+  check_fails("calc memory --heads 33", 2, "heads: a hidden size of 4096 cannot be dealt out evenly to 33 heads");
   check_fails("calc memory --kv-heads 5", 2,
               "kv-heads: 32 query heads cannot be dealt out evenly to 5 key/value heads");
   check_fails("calc memory --tp 3", 2, "tp: 32 query heads cannot be dealt out evenly to 3 GPUs");
@@ -155,6 +155,20 @@ TEST_CASE("calc roofline measures a model under this machine's own roof") {
               "run: wanted a checkpoint as --model; `rungs random-model DIR --shape Llama-3-8B` makes one");
   check_fails("calc roofline --run --device measured --context 512 --model " + stories, 2,
               "context: 512 tokens and one more are past the end of the model's context of 512");
+}
+
+TEST_CASE("an option's name of the version before works, and says the new one") {
+  const Outcome wanted =
+      run_rungs("calc memory --json --hidden-size 2048 --head-dim 64 --intermediate-size 512 --vocab-size 1k");
+  const Outcome before = run_rungs("calc memory --json --width 2048 --head-width 64 --inner 512 --vocabulary 1k");
+  CHECK(before.status == 0);
+  CHECK(before.out == wanted.out);
+  CHECK(before.err ==
+        "--width is called --hidden-size now\n--head-width is called --head-dim now\n"
+        "--inner is called --intermediate-size now\n--vocabulary is called --vocab-size now\n");
+  const Outcome intensity = run_rungs("calc intensity --head-width 64");
+  CHECK(intensity.out == run_rungs("calc intensity --head-dim 64").out);
+  CHECK(intensity.err == "--head-width is called --head-dim now\n");
 }
 
 TEST_CASE("calc alone names its commands") {

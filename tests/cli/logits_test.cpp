@@ -106,7 +106,7 @@ TEST_CASE("--taps writes every tap with the dimensions that the tokens had") {
   const Tensor logits = f.run("--taps " + whole);
   f.run("--chunk 2 --taps " + parts);
   const std::pair<const char*, int64_t> taps[] = {
-      {"x", 12}, {"layers.0.q", 8}, {"layers.1.context", 8}, {"layers.1.hidden", 20}, {"normed", 12}, {"logits", 30}};
+      {"x", 12}, {"layers.0.q", 8}, {"layers.1.attn_out", 8}, {"layers.1.hidden", 20}, {"normed", 12}, {"logits", 30}};
   for (const auto& [name, columns] : taps) {
     const Tensor tap = load_npy(whole + "/" + name + ".npy");
     CHECK(tap.shape() == Shape{2, 5, columns});

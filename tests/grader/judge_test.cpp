@@ -64,6 +64,9 @@ Piece& piece(Outcome& o, size_t i) { return o.recording.pieces.at(i); }
 
 TEST_SUITE_BEGIN("judge");
 
+/// What came from a run or a file is read-only; here it is spoiled on purpose.
+static Tensor& writable(ConstTensor& tensor) { return const_cast<Tensor&>(static_cast<const Tensor&>(tensor)); }
+
 TEST_CASE("a right answer in one call and in many") {
   const Case c = small_case();
   for (const std::vector<int64_t>& split : {std::vector<int64_t>{5}, {1, 1, 1, 1, 1}, {2, 3}, {4, 1}}) {
@@ -81,9 +84,9 @@ TEST_CASE("a right answer in one call and in many") {
 TEST_CASE("a window is the rows that follow, and for scores the keys that there are") {
   const Case c = small_case();
   const Reference& scores = *c.find("scores");
-  const Tensor all = window(scores, Tensor({5, 5}), 0);
+  const ConstTensor all = window(scores, Tensor({5, 5}), 0);
   CHECK(all.shape() == Shape{5, 5});
-  const Tensor later = window(scores, Tensor({2, 4}), 2);
+  const ConstTensor later = window(scores, Tensor({2, 4}), 2);
   REQUIRE(later.shape() == Shape{2, 4});
   CHECK(values(later) == std::vector<double>{10, 11, 12, 13, 15, 16, 17, 18});
   CHECK(window(*c.find("q"), Tensor({2, 1}), 0).shape() == Shape{2, 2});  // fewer columns are no fewer keys
@@ -98,21 +101,21 @@ TEST_CASE("a budget for each element is cut like its reference") {
   Case c = small_case();
   Reference& scores = c.references[1];
   scores.each = Tensor({5, 5}, DType::f64);
-  std::fill_n(scores.each.data<double>(), 25, 1e-9);
-  scores.each.at<double>(3, 1) = 0.5;
+  std::fill_n(writable(scores.each).data<double>(), 25, 1e-9);
+  writable(scores.each).at<double>(3, 1) = 0.5;
   Outcome o;
   add_call(o, c, 0, 3), add_call(o, c, 3, 2);
-  piece(o, 4).value(0, 1) += 0.25f;  // row 3, key 1: allowed
+  writable(piece(o, 4).value)(0, 1) += 0.25f;  // row 3, key 1: allowed
   CHECK(compare_all(o.recording, c)[4].comparison.pass);
-  piece(o, 4).value(1, 1) += 0.25f;
+  writable(piece(o, 4).value)(1, 1) += 0.25f;
   CHECK_FALSE(compare_all(o.recording, c)[4].comparison.pass);
 }
 
 TEST_CASE("wrong values, and which is the worst") {
   const Case c = small_case();
   Outcome o = whole(c);
-  piece(o, 1).value(2, 3) += 1, piece(o, 1).value(4, 0) += 3;
-  piece(o, 2).value(1, 2) -= 2;
+  writable(piece(o, 1).value)(2, 3) += 1, writable(piece(o, 1).value)(4, 0) += 3;
+  writable(piece(o, 2).value)(1, 2) -= 2;
   const Verdict v = judge(std::move(o), c);
   CHECK_FALSE(v.pass);
   CHECK(v.summary == "1 of 15 values of out is wrong");
@@ -127,7 +130,7 @@ TEST_CASE("a later call is told by its place in the whole") {
   const Case c = small_case();
   Outcome o;
   add_call(o, c, 0, 3), add_call(o, c, 3, 1), add_call(o, c, 4, 1);
-  piece(o, 7).value(0, 2) = -std::numeric_limits<float>::infinity();  // scores of the third call
+  writable(piece(o, 7).value)(0, 2) = -std::numeric_limits<float>::infinity();  // scores of the third call
   const std::string text = describe(judge(std::move(o), c), c);
   CHECK(text == Contains("In the call that begins at row 4, q is right."));
   CHECK(text == Contains("The worst is query 4, key 2: yours -inf, reference 22.\n"));
@@ -137,13 +140,13 @@ TEST_CASE("small matrices are shown beside the reference, large ones are not") {
   const Case c = small_case();
   Outcome o;
   add_call(o, c, 0, 2), add_call(o, c, 2, 3);
-  piece(o, 1).value(1, 1) = 7.25f;
+  writable(piece(o, 1).value)(1, 1) = 7.25f;
   const std::string text = describe(judge(std::move(o), c), c);
   CHECK(text == Contains("yours                reference\n"));
   CHECK(text == Contains("        0        1           0        1\n"));
   CHECK(text == Contains("        5     7.25           5        6\n"));
   Outcome large = whole(c);
-  piece(large, 1).value(0, 0) = 1;
+  writable(piece(large, 1).value)(0, 0) = 1;
   CHECK(describe(judge(std::move(large), c), c).find("reference\n") == std::string::npos);
 }
 
@@ -151,7 +154,7 @@ TEST_CASE("not a number, infinite, never written") {
   const Case c = small_case();
   const auto summary = [&](float value) {
     Outcome o = whole(c);
-    piece(o, 2).value(0, 1) = value;
+    writable(piece(o, 2).value)(0, 1) = value;
     const Verdict v = judge(std::move(o), c);
     CHECK_FALSE(v.pass);
     CHECK(std::isinf(v.share));
@@ -190,7 +193,7 @@ TEST_CASE("a tap is no output, and an output of another name counts for nothing"
   piece(renamed, 2).name = "answer";
   CHECK_FALSE(judge(std::move(renamed), c).pass);
   Outcome wrong_taps = whole(c);
-  piece(wrong_taps, 0).value(0, 0) = 99;
+  writable(piece(wrong_taps, 0).value)(0, 0) = 99;
   CHECK(judge(std::move(wrong_taps), c).pass);  // it only helps to find a mistake
 }
 
@@ -228,7 +231,7 @@ TEST_CASE("work is counted only where the case says how much is enough") {
   CHECK(v.too_much_work);
   CHECK(v.summary == "The answer is right, but 30 rows went through ops.linear, and 20 are enough");
   Outcome wrong = whole(c);
-  wrong.recording.linear_rows = 30, piece(wrong, 2).value(0, 0) = 5;
+  wrong.recording.linear_rows = 30, writable(piece(wrong, 2).value)(0, 0) = 5;
   CHECK_FALSE(judge(std::move(wrong), c).too_much_work);
 }
 
@@ -252,7 +255,7 @@ TEST_CASE("counts are shown in full, however long, and one number is no tensor")
     Reference r;
     r.name = is_output ? "parameters" : "feed_forward", r.is_output = is_output;
     r.value = Tensor(Shape{}, DType::i64);
-    r.value.at<int64_t>() = is_output ? 8030261248 : (int64_t(1) << 60) + 1;  // the second is no double
+    writable(r.value).at<int64_t>() = is_output ? 8030261248 : (int64_t(1) << 60) + 1;  // the second is no double
     c.references.push_back(std::move(r));
   }
   const auto outcome = [](int64_t feed_forward, int64_t parameters) {
@@ -275,7 +278,7 @@ TEST_CASE("ids are shown in full, without commas") {
   Case c;
   Reference r;
   r.name = "tokens", r.is_output = true, r.dims = {"step"}, r.value = Tensor({2}, DType::i32);
-  r.value.at<int32_t>(1) = 128009;
+  writable(r.value).at<int32_t>(1) = 128009;
   c.references.push_back(std::move(r));
   Outcome o;
   o.how = Outcome::done;

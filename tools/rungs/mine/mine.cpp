@@ -87,7 +87,7 @@ class MyLlama final : public Model {
 };
 
 int32_t pick(std::span<const float> logits, const SampleOptions& options, double draw) {
-  const Tensor row = Tensor::view_of(logits.data(), {int64_t(logits.size())}, DType::f32);  // (V)
+  const ConstTensor row = Tensor::view_of(logits.data(), {int64_t(logits.size())}, DType::f32);  // (V)
   Tensor p(row.shape());
   lesson_07::probabilities(p, row, options);
   return lesson_07::sample(p, draw);
