@@ -54,7 +54,8 @@ int main(int argc, char** argv) try {
   }
   std::sort(seconds.begin(), seconds.end());
   const auto file = int64_t(std::filesystem::file_size(model / "model.safetensors"));
-  const int64_t cache = config.num_layers * config.num_kv_heads * config.head_dim * 2 * int64_t(sizeof(float)) * context;
+  const int64_t cache =
+      config.num_layers * config.num_kv_heads * config.head_dim * 2 * int64_t(sizeof(float)) * context;
   const double share = double(peak) / double(file + cache);
   fmt::print("{}\nrungs generate --model {} --max-tokens 1 --context {}, a file of {:.2f} GB\n\n", machine(),
              model.string(), context, double(file) * 1e-9);

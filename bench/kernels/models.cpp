@@ -79,7 +79,8 @@ Config config_of(const Shape& shape) {
   Config c;
   if (shape.name == "tiny") {
     c = *named_shape("stories15M");
-    c.hidden_size = 64, c.num_heads = 4, c.num_kv_heads = 2, c.head_dim = 16, c.intermediate_size = 96, c.num_layers = 2, c.vocab_size = 301;
+    c.hidden_size = 64, c.num_heads = 4, c.num_kv_heads = 2, c.head_dim = 16, c.intermediate_size = 96,
+    c.num_layers = 2, c.vocab_size = 301;
   } else {
     c = *named_shape(shape.name);
   }
@@ -181,7 +182,8 @@ void measure_model(Bench& bench, const Shape& shape, double torch_milliseconds) 
                              for (int s = 0; s < shape.steps; ++s, ++position) {
                                r.tokens[size_t(position)] = r.chosen();
                                r.forward(position, 1);
-                               cache_bytes += 8.0 * double(c.num_layers * c.num_kv_heads * c.head_dim) * double(position + 1);
+                               cache_bytes +=
+                                   8.0 * double(c.num_layers * c.num_kv_heads * c.head_dim) * double(position + 1);
                              }
                              r.chosen();
                            }) /

@@ -39,7 +39,8 @@ void CudaOps::sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, const 
   }
   const int N = as_int(q.dim(0)), D = as_int(q.cols()), H = as_int(q.rows()) / N;
   const int capacity = as_int(cache.k.dim(1)), G = as_int(cache.k.rows() / (cache.k.dim(0) * capacity));
-  require(Place::gpu, out.shape() == q.shape() && cache.k.cols() == D && H % G == 0, "attention(out, q, cache)", out, q, cache.k);
+  require(Place::gpu, out.shape() == q.shape() && cache.k.cols() == D && H % G == 0, "attention(out, q, cache)", out, q,
+          cache.k);
   require_head_width(D);
   float* workspace = split_keys_.need<float>(int64_t(attention_04_workspace(N, capacity, H, G, D)));
   attention_04(out.data(), q.data(), cache.k.data(), cache.v.data(), rows.sequence.data<int32_t>(),
@@ -50,7 +51,8 @@ void CudaOps::sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, const 
 void CudaOps::attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
                         LayerCache* cache) {
   if (!cache) return attention_by_segment(*this, out, q, k, v, rows, cache);
-  require(Place::gpu, k.shape() == v.shape() && k.dim(0) == rows.token.count(), "attention(k, v, rows)", k, v, rows.token);
+  require(Place::gpu, k.shape() == v.shape() && k.dim(0) == rows.token.count(), "attention(k, v, rows)", k, v,
+          rows.token);
   if (k.count() == 0) return;
   const int64_t D = k.cols();
   append_01(cache_rows(*cache, rows), k.data(), v.data(), as_int(k.dim(0)), as_int(k.rows() / k.dim(0)), as_int(D),
@@ -66,7 +68,8 @@ bool CudaOps::project(const Qkv& out, const Tensor& x, const NormRef& norm, cons
     if (weight->dtype() != dtype) return false;
   }
   const int N = as_int(x.rows()), C = as_int(x.cols()), Kq = as_int(w.q.rows()), Kkv = as_int(w.k.rows());
-  require(Place::gpu, out.q.count() == int64_t(N) * Kq && out.k.count() == int64_t(N) * Kkv && out.v.shape() == out.k.shape() &&
+  require(Place::gpu,
+          out.q.count() == int64_t(N) * Kq && out.k.count() == int64_t(N) * Kkv && out.v.shape() == out.k.shape() &&
               w.v.rows() == Kkv,
           "norm_qkv(q, k, v)", out.q, out.k, out.v);
   if (N == 0) return true;

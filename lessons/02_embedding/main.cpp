@@ -56,7 +56,7 @@ int main() {
 
   const char* sentences[] = {"the cat and the dog", "the dog and the cat"};
   const Tensor first = tokens_of(vocabulary, sentences[0]);  // (T) i32
-  Tensor x({first.count(), model.config.hidden_size});             // (T, C)
+  Tensor x({first.count(), model.config.hidden_size});       // (T, C)
   embed(x, first, w.token_embedding, w.position_embedding);
   fmt::print("the same word at two positions: x {} of \"{}\"\n", to_string(x.shape()), sentences[0]);
   show("token_embedding, row 340", w.token_embedding[340]);

@@ -80,7 +80,8 @@ void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const Decod
     const LayerWeights& layer = w.layers[i];
     ops.layer_norm(normed, x, layer.attention_norm.weight, layer.attention_norm.bias, w.epsilon);
     tap("attention_normed", normed);
-    attention(ops, attended, normed, layer.attention, w.num_heads, w.num_kv_heads, w.rotary, cache.layers[i], start_pos);
+    attention(ops, attended, normed, layer.attention, w.num_heads, w.num_kv_heads, w.rotary, cache.layers[i],
+              start_pos);
     tap("attention", attended);
     ops.add(x, attended);
     lesson_04::feed_forward(ops, x, layer, w.epsilon);

@@ -63,7 +63,7 @@ void attention(Ops& ops, Tensor& out, const Tensor& x, const LlamaLayer& layer, 
   for (int64_t n = 0; n < N; ++n) {
     const int64_t b = batch.sequence[size_t(n)], p = batch.position[size_t(n)];
     const Tensor query = q.view_rows(n, 1);  // (1, H, D)
-    Tensor read = attn_out.view_rows(n, 1);   // (1, H, D)
+    Tensor read = attn_out.view_rows(n, 1);  // (1, H, D)
     // >>> copy row n of k and v to row p of the cache of sequence b; then ops.sdpa over its rows up to p
     Tensor keys = cache.k[b], values = cache.v[b];                      // (capacity, G, D)
     Tensor key = keys.view_rows(p, 1), value = values.view_rows(p, 1);  // (1, G, D)

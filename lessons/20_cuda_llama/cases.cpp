@@ -41,7 +41,8 @@ static const Model& model_of(const CaseInput& in) {
 static KvCache new_cache(const Config& c, int64_t sequences, int64_t capacity) {
   KvCache cache;
   const Shape shape{sequences, capacity, c.num_kv_heads, c.head_dim};  // (B, capacity, G, D)
-  for (int64_t i = 0; i < c.num_layers; ++i) cache.layers.push_back({to_device(Tensor(shape)), to_device(Tensor(shape))});
+  for (int64_t i = 0; i < c.num_layers; ++i)
+    cache.layers.push_back({to_device(Tensor(shape)), to_device(Tensor(shape))});
   return cache;
 }
 
@@ -50,7 +51,8 @@ static StepBuffers new_buffers(const Config& c, int64_t N, int64_t capacity) {
   const auto rows = [&](int64_t columns) { return to_device(Tensor({N, columns})); };
   const auto heads = [&](int64_t count) { return to_device(Tensor({N, count, c.head_dim})); };
   const auto list = [&] { return to_device(Tensor({N}, DType::i32)); };
-  const size_t floats = attention_04_workspace(int(N), int(capacity), int(c.num_heads), int(c.num_kv_heads), int(c.head_dim));
+  const size_t floats =
+      attention_04_workspace(int(N), int(capacity), int(c.num_heads), int(c.num_kv_heads), int(c.head_dim));
   return {list(),
           list(),
           list(),

@@ -51,12 +51,18 @@ int main() {
       attention_04_workspace(int(T), int(capacity), int(c.num_heads), int(c.num_kv_heads), int(c.head_dim));
   const auto rows = [&](int64_t columns) { return device_tensor({T, columns}); };
   const auto heads = [&](int64_t count) { return device_tensor({T, count, c.head_dim}); };
-  StepBuffers b{list(prompt),        list(std::vector<int32_t>(size_t(T), 0)),
-                list(places),        rows(c.hidden_size),
-                rows(c.hidden_size),       heads(c.num_heads),
-                heads(c.num_heads),      heads(c.num_kv_heads),
-                heads(c.num_kv_heads),   rows(c.intermediate_size),
-                rows(c.intermediate_size), device_tensor({int64_t(workspace)}),
+  StepBuffers b{list(prompt),
+                list(std::vector<int32_t>(size_t(T), 0)),
+                list(places),
+                rows(c.hidden_size),
+                rows(c.hidden_size),
+                heads(c.num_heads),
+                heads(c.num_heads),
+                heads(c.num_kv_heads),
+                heads(c.num_kv_heads),
+                rows(c.intermediate_size),
+                rows(c.intermediate_size),
+                device_tensor({int64_t(workspace)}),
                 rows(c.vocab_size)};
 
   // The prompt in one call, all but its last token; that one is the first that decode feeds.

@@ -26,8 +26,8 @@ static Counts parts_of(const Config& c, int64_t count(const Config&)) {
 
 int main() {
   const Config c = *named_shape("Llama-3-8B");
-  fmt::print("Llama-3-8B: L {}, H {}, G {}, D {}, C {}, F {}, V {}\n\n", c.num_layers, c.num_heads, c.num_kv_heads, c.head_dim,
-             c.hidden_size, c.intermediate_size, c.vocab_size);
+  fmt::print("Llama-3-8B: L {}, H {}, G {}, D {}, C {}, F {}, V {}\n\n", c.num_layers, c.num_heads, c.num_kv_heads,
+             c.head_dim, c.hidden_size, c.intermediate_size, c.vocab_size);
 
   // Part by part: where the two ways to count differ.
   Counts exact = parts_of(c, parameters), course = parts_of(c, course_parameters);
@@ -42,8 +42,8 @@ int main() {
   fmt::print("context   cache of a request                              GB  course   exact\n");
   for (const int64_t context : {1024, 2048, 4096}) {
     const int64_t cache = cache_bytes(c, context, element);
-    const auto shown = fmt::format("2 * {} * {} * {} * {} * {} = {:>11}", c.num_layers, context, c.num_kv_heads, c.head_dim,
-                                   element, with_commas(cache));
+    const auto shown = fmt::format("2 * {} * {} * {} * {} * {} = {:>11}", c.num_layers, context, c.num_kv_heads,
+                                   c.head_dim, element, with_commas(cache));
     fmt::print("{:>7}   {:<43}{:>7g}{:>8}{:>8}\n", context, shown, gigabytes(cache),
                largest_batch(memory, course_bytes, cache), largest_batch(memory, exact_bytes, cache));
   }

@@ -31,7 +31,8 @@ static void record(Recording& rec, const Work& work) {
 static Config config_of(const CaseInput& in) {
   if (!in.model.empty()) return load_config(weights_directory() / in.model);
   Config c;
-  c.hidden_size = number(in, "hidden_size"), c.num_heads = number(in, "num_heads"), c.num_kv_heads = number(in, "num_kv_heads");
+  c.hidden_size = number(in, "hidden_size"), c.num_heads = number(in, "num_heads"),
+  c.num_kv_heads = number(in, "num_kv_heads");
   c.head_dim = number(in, "head_dim"), c.intermediate_size = number(in, "intermediate_size");
   c.num_layers = number(in, "num_layers"), c.vocab_size = number(in, "vocab_size");
   return c;

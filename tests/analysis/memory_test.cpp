@@ -117,6 +117,7 @@ TEST_CASE("counts that do not fit in 63 bits are refused") {
   CHECK_THROWS_WITH_AS(count_parameters(huge), "these sizes make a count of more than 63 bits", UsageError);
   CHECK_THROWS_AS(cache_elements(huge, int64_t(1) << 40), UsageError);
   Config wide = llama();  // each part fits, their sum does not
-  wide.num_layers = 1, wide.hidden_size = int64_t(1) << 31, wide.vocab_size = (int64_t(1) << 32) - 1, wide.intermediate_size = 1;
+  wide.num_layers = 1, wide.hidden_size = int64_t(1) << 31, wide.vocab_size = (int64_t(1) << 32) - 1,
+  wide.intermediate_size = 1;
   CHECK_THROWS_AS(count_parameters(wide), UsageError);
 }

@@ -13,7 +13,8 @@ namespace {
 /// Notes what it is asked, and answers nothing but zeros.
 struct Listener final : Model {
   explicit Listener(const LoadOptions& plan) : rows(plan.max_rows) {
-    shape.max_seq_len = 4096, shape.num_layers = 1, shape.vocab_size = 3, shape.num_heads = shape.num_kv_heads = shape.head_dim = 1;
+    shape.max_seq_len = 4096, shape.num_layers = 1, shape.vocab_size = 3,
+    shape.num_heads = shape.num_kv_heads = shape.head_dim = 1;
   }
   const Config& config() const override { return shape; }
   const Backend& backend() const override { return all; }
@@ -55,7 +56,8 @@ TEST_CASE("the calls that are predicted are those that generate makes") {
 
 TEST_CASE("the predicted time is that of each operation under the roof, and no less than computing everything takes") {
   Config c;
-  c.num_layers = 2, c.hidden_size = 64, c.num_heads = c.num_kv_heads = 4, c.head_dim = 16, c.intermediate_size = 128, c.vocab_size = 100;
+  c.num_layers = 2, c.hidden_size = 64, c.num_heads = c.num_kv_heads = 4, c.head_dim = 16, c.intermediate_size = 128,
+  c.vocab_size = 100;
   const BatchRun run{2, 20, 3, true};
   const Roof computing{"", 1e9, 1e30, ""}, reading{"", 1e30, 1e9, ""}, both{"", 1e9, 1e9, ""};
   Work work;

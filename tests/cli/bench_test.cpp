@@ -66,8 +66,8 @@ namespace {
 struct TinyLlama {
   explicit TinyLlama(int64_t context, int64_t layers = 2) {
     Config c = *named_shape("stories15M");
-    c.max_seq_len = context, c.hidden_size = 16, c.num_heads = 2, c.num_kv_heads = 2, c.head_dim = 8, c.intermediate_size = 32,
-    c.num_layers = layers;
+    c.max_seq_len = context, c.hidden_size = 16, c.num_heads = 2, c.num_kv_heads = 2, c.head_dim = 8,
+    c.intermediate_size = 32, c.num_layers = layers;
     c.vocab_size = 100;
     save_random_llama(folder.path(), c, DType::bf16, 1);
   }

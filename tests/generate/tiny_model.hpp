@@ -22,7 +22,8 @@ struct TinyModel {
 
   TinyModel() {
     Config c;
-    c.max_seq_len = 24, c.hidden_size = 12, c.head_dim = 8, c.intermediate_size = 20, c.num_layers = 2, c.vocab_size = 30;
+    c.max_seq_len = 24, c.hidden_size = 12, c.head_dim = 8, c.intermediate_size = 20, c.num_layers = 2,
+    c.vocab_size = 30;
     c.epsilon = 1e-5f, c.bos = 0, c.eos = {1};
     save_random_decoder(path, c, 2);
     write_file(folder / "vocabulary.json", tiny_vocabulary);

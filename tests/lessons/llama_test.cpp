@@ -15,7 +15,8 @@ TEST_CASE("lesson 15: the angles and the output projection equal the library's, 
   for (const char* name : {"gqa", "mha", "linear", "llama3", "newest_llama3"}) {
     INFO(name);
     const LlamaCheckpoint model(weights_directory() / "references/models" / (std::string("llama_") + name));
-    const RopeTables rotary = lesson_15::rotary_table(model.config.rope, model.config.head_dim, model.config.max_seq_len);
+    const RopeTables rotary =
+        lesson_15::rotary_table(model.config.rope, model.config.head_dim, model.config.max_seq_len);
     // cos and sin of double angles that two formulas give: they may round to neighbouring floats.
     CHECK(compare(rotary.cos, model.weights.rotary.cos, {4 * unit_roundoff}).pass);
     CHECK(compare(rotary.sin, model.weights.rotary.sin, {4 * unit_roundoff}).pass);

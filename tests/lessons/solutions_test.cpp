@@ -121,7 +121,8 @@ TEST_CASE("lesson 08: cached logits equal the library's up to the last position 
   const std::vector<int32_t> tokens = some_tokens(config.max_seq_len);
   KvCache cache;
   for (int64_t i = 0; i < config.num_layers; ++i)
-    cache.layers.push_back({Tensor({config.max_seq_len, config.head_dim}), Tensor({config.max_seq_len, config.head_dim})});
+    cache.layers.push_back(
+        {Tensor({config.max_seq_len, config.head_dim}), Tensor({config.max_seq_len, config.head_dim})});
   Tensor logits({config.max_seq_len, config.vocab_size});
   for (int64_t start = 0; start < config.max_seq_len;) {
     const int64_t n =

@@ -86,19 +86,33 @@ TEST_CASE("a moved tensor leaves none behind, and moving does not copy") {
 
 // What compiles with a Tensor& and must not with a const one.
 template <class T>
-concept writes_an_element = requires(T t) { t(0, 0) = 1.0f; };
+concept writes_an_element = requires(T t) {
+  t(0, 0) = 1.0f;
+};
 template <class T>
-concept writes_through_data = requires(T t) { t.template data<float>()[0] = 1.0f; };
+concept writes_through_data = requires(T t) {
+  t.template data<float>()[0] = 1.0f;
+};
 template <class T>
-concept writes_through_rows = requires(T t) { t.view_rows(0, 1).template data<float>()[0] = 1.0f; };
+concept writes_through_rows = requires(T t) {
+  t.view_rows(0, 1).template data<float>()[0] = 1.0f;
+};
 template <class T>
-concept writes_through_an_entry = requires(T t) { t[0].flat(0) = 1.0f; };
+concept writes_through_an_entry = requires(T t) {
+  t[0].flat(0) = 1.0f;
+};
 template <class T>
-concept writes_through_another_shape = requires(T t) { t.reshaped({1})(0) = 1.0f; };
+concept writes_through_another_shape = requires(T t) {
+  t.reshaped({1})(0) = 1.0f;
+};
 template <class T>
-concept writes_through_a_view = requires(T t) { t.view().template at<float>(0) = 1.0f; };
+concept writes_through_a_view = requires(T t) {
+  t.view().template at<float>(0) = 1.0f;
+};
 template <class T>
-concept writes_raw_memory = requires(T t) { std::memset(t.view().raw(), 0, 1); };
+concept writes_raw_memory = requires(T t) {
+  std::memset(t.view().raw(), 0, 1);
+};
 
 template <class T>
 static std::vector<bool> ways_to_write() {

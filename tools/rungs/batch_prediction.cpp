@@ -44,7 +44,8 @@ PredictedMemory predict_memory(const Config& config, const BatchRun& run, const 
     m.workspace = cpu_workspace(config, run.batch, context, plan.max_rows, weights.dtype);
   } else {
     m.workspace = f.scratch;  // what the kernels of a device keep between them is about as much again
-    if (device.on == "emulator") m.workspace += m.weights + m.angles;  // in the file, and on the device that is no device
+    if (device.on == "emulator")
+      m.workspace += m.weights + m.angles;  // in the file, and on the device that is no device
   }
   return m;
 }

@@ -61,7 +61,8 @@ double error_of(double predicted, double measured) { return predicted / measured
 int64_t needed(const Bench& bench, int64_t batch) {
   const Config& c = bench.config;
   const int64_t input = bench.command.input, output = bench.command.output;
-  const double cache = 8.0 * double(c.num_layers * c.num_kv_heads * c.head_dim) * double(batch) * double(input + output);
+  const double cache =
+      8.0 * double(c.num_layers * c.num_kv_heads * c.head_dim) * double(batch) * double(input + output);
   if (cache > 0x1p59) return std::numeric_limits<int64_t>::max();
   int64_t most = 0;
   for (const bool with : {false, true})

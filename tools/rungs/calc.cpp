@@ -57,18 +57,20 @@ CalcShape shape_of(const CalcModel& model) {
   replace(c.vocab_size, "vocab-size", model.vocab_size);
   if (c.num_heads != before.num_heads || c.hidden_size != before.hidden_size) {
     if (model.head_dim.empty() && c.hidden_size % c.num_heads != 0)
-      throw UsageError(fmt::format("heads: a hidden size of {} cannot be dealt out evenly to {} heads", c.hidden_size, c.num_heads));
+      throw UsageError(
+          fmt::format("heads: a hidden size of {} cannot be dealt out evenly to {} heads", c.hidden_size, c.num_heads));
     c.head_dim = c.hidden_size / c.num_heads;
   }
   replace(c.head_dim, "head-dim", model.head_dim);
   if (c.num_heads % c.num_kv_heads != 0)
-    throw UsageError(
-        fmt::format("kv-heads: {} query heads cannot be dealt out evenly to {} key/value heads", c.num_heads, c.num_kv_heads));
+    throw UsageError(fmt::format("kv-heads: {} query heads cannot be dealt out evenly to {} key/value heads",
+                                 c.num_heads, c.num_kv_heads));
   if (!model.weight_bytes.empty()) shape.weight_bytes = parse_element_bytes("weight-bytes", model.weight_bytes);
   if (!model.cache_bytes.empty())
     shape.cache_bytes = parse_element_bytes("cache-bytes", model.cache_bytes), shape.cache_note = "";
   const auto sizes = [](const Config& of) {
-    return std::array{of.num_layers, of.num_heads, of.num_kv_heads, of.hidden_size, of.head_dim, of.intermediate_size, of.vocab_size};
+    return std::array{of.num_layers, of.num_heads,         of.num_kv_heads, of.hidden_size,
+                      of.head_dim,   of.intermediate_size, of.vocab_size};
   };
   if (sizes(c) != sizes(before)) shape.name = "A model of your own";
   return shape;
@@ -76,7 +78,8 @@ CalcShape shape_of(const CalcModel& model) {
 
 std::string description(const Config& c) {
   return fmt::format("{} layers, {} query heads and {} key/value heads of {}, width {}, inner width {}, vocabulary {}",
-                     c.num_layers, c.num_heads, c.num_kv_heads, c.head_dim, c.hidden_size, c.intermediate_size, with_commas(c.vocab_size));
+                     c.num_layers, c.num_heads, c.num_kv_heads, c.head_dim, c.hidden_size, c.intermediate_size,
+                     with_commas(c.vocab_size));
 }
 
 std::vector<int64_t> parse_list(const std::string& field, const std::vector<std::string>& texts,

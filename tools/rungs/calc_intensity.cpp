@@ -29,9 +29,8 @@ struct DecodeRow {
 };
 
 IntensityQuestion question(const CalcIntensityCommand& command) {
-  IntensityQuestion q{parse_count("head-dim", command.head_dim),
-                      parse_count("element-bytes", command.element_bytes), parse_tokens("at", command.context),
-                      parse_list("context", command.contexts, parse_tokens),
+  IntensityQuestion q{parse_count("head-dim", command.head_dim), parse_count("element-bytes", command.element_bytes),
+                      parse_tokens("at", command.context), parse_list("context", command.contexts, parse_tokens),
                       parse_list("batch", command.batches, parse_count)};
   constexpr int64_t most = int64_t(1) << 40;
   for (const auto& [name, value] : {std::pair{"head-dim", q.d}, {"element-bytes", q.bytes}, {"at", q.context}})

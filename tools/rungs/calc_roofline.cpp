@@ -84,9 +84,9 @@ std::vector<double> measure_operations(Model& model, TimingOps& ops, KvCache& ca
     ops.sums = {}, ops.products.clear();
     model.forward(logits, batch, &cache);
     const auto product = [&](int64_t out, int64_t in) { return ops.products[{out, in}]; };
-    const double found[] = {ops.sums[TimingOps::norm_qkv_].seconds,   ops.sums[TimingOps::attention_].seconds,
+    const double found[] = {ops.sums[TimingOps::norm_qkv_].seconds,           ops.sums[TimingOps::attention_].seconds,
                             product(c.hidden_size, c.num_heads * c.head_dim), ops.sums[TimingOps::norm_swiglu_].seconds,
-                            product(c.hidden_size, c.intermediate_size),          product(c.vocab_size, c.hidden_size)};
+                            product(c.hidden_size, c.intermediate_size),      product(c.vocab_size, c.hidden_size)};
     for (size_t i = 0; i < runs.size(); ++i) runs[i].push_back(found[i]);
   });
   std::vector<double> seconds;

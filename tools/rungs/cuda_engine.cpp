@@ -1,5 +1,5 @@
-// The engine of the programs that have the kernels: rungs_emulator those that the host compiler made, rungs_gpu those of
-// nvcc. rungs becomes one of them where a CUDA backend is asked for.
+// The engine of the programs that have the kernels: rungs_emulator those that the host compiler made, rungs_gpu those
+// of nvcc. rungs becomes one of them where a CUDA backend is asked for.
 #include "become.hpp"
 #include "engine.hpp"
 #include "kernels/backend/cuda_ops.hpp"

@@ -210,7 +210,8 @@ int generate_text(const GenerateCommand& command) {
 
   const int64_t context = command.options.context ? command.options.context : config.max_seq_len;
   if (context < 1 || context > config.max_seq_len)
-    throw UsageError(fmt::format("context: wanted 1 to {}, which is the model's, found {}", config.max_seq_len, context));
+    throw UsageError(
+        fmt::format("context: wanted 1 to {}, which is the model's, found {}", config.max_seq_len, context));
   Session session{command, *engine, *tokenizer, config, command.options, context};
   session.options.stop = config.eos;
   if (config.eos.empty() && tokenizer->eos()) session.options.stop = {*tokenizer->eos()};

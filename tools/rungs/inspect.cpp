@@ -101,7 +101,8 @@ int64_t bytes_on_disk(const TensorSet& set) {
 ordered_json memory_json(const Config& c, const InspectCommand& command, int64_t weights) {
   const int64_t context = command.context ? command.context : c.max_seq_len;
   if (context < 1 || context > c.max_seq_len)
-    throw UsageError(fmt::format("context: wanted from 1 to {}, which the model knows, found {}", c.max_seq_len, context));
+    throw UsageError(
+        fmt::format("context: wanted from 1 to {}, which the model knows, found {}", c.max_seq_len, context));
   if (command.batch < 1 || command.batch > 1 << 20)
     throw UsageError(fmt::format("batch: wanted from 1 to {}, found {}", 1 << 20, command.batch));
   const int64_t rows = std::max(command.batch, std::min<int64_t>(command.batch * context, 512));

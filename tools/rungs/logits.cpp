@@ -32,7 +32,8 @@ Tokens load_tokens(const std::string& path, const Config& config) {
   if (file.count() == 0)
     fail(fmt::format("tokens: wanted at least one token, found shape {}", to_string(file.shape())));
   const int64_t T = file.cols(), B = file.rows();
-  if (T > config.max_seq_len) fail(fmt::format("tokens: {} are more than the model's context of {}", T, config.max_seq_len));
+  if (T > config.max_seq_len)
+    fail(fmt::format("tokens: {} are more than the model's context of {}", T, config.max_seq_len));
   Tokens tokens{Tensor({B, T}, DType::i32), file.shape().rank() == 2};
   for (int64_t i = 0; i < file.count(); ++i) {
     const int64_t id = file.dtype() == DType::i32 ? file.data<int32_t>()[i] : file.data<int64_t>()[i];

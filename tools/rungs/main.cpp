@@ -69,8 +69,8 @@ void add_learning(CommandLine& line) {
   add_lesson("start", "put the lesson's file into work/, for you to write", start_lesson);
   add_lesson("check", "build and grade your file of a lesson", check_lesson);
   add_lesson("run", "run a lesson's program", run_lesson);
-  CLI::App* profile =
-      add("profile", "the memory transactions of each line of your kernels", [&line] { return profile_lesson(line.profile); });
+  CLI::App* profile = add("profile", "the memory transactions of each line of your kernels",
+                          [&line] { return profile_lesson(line.profile); });
   profile->add_option("LESSON", line.profile.lesson, "a lesson about CUDA, from 16 on")->required();
   profile->add_flag("--json", line.profile.json, "for scripts");
   add_lesson("reset", "put the lesson's file back as it was at the start", reset_lesson);

@@ -38,7 +38,7 @@ enum class Standing { not_started, started, passed, changed };
 Standing standing_of(const Lesson& lesson);
 void note_progress(const Lesson& lesson, bool passed);
 
-/// The learner's file passes every suite of its lesson: judged now, unless this very content was judged before.
+/// The learner's file passes every suite of its lesson: judged now, unless this very content has passed before.
 bool passes(const Lesson& lesson);
 
 }  // namespace rungs

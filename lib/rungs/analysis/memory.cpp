@@ -19,7 +19,8 @@ Parameters count_parameters(const Config& c, Formula formula) {
   p.feed_forward = product({c.num_layers, course || !c.gated ? 2 : 3, c.hidden_size, c.intermediate_size});
   p.output = c.tied && !course ? 0 : p.embedding;
   if (course) {
-    p.feed_forward = sum({p.feed_forward, product({c.num_layers, c.intermediate_size}), product({c.num_layers, c.hidden_size})});
+    p.feed_forward =
+        sum({p.feed_forward, product({c.num_layers, c.intermediate_size}), product({c.num_layers, c.hidden_size})});
   } else {
     p.norms = product({2 * c.num_layers + 1, c.hidden_size, c.rms_norm ? 1 : 2});
     if (!c.rotary) p.embedding = sum({p.embedding, product({c.max_seq_len, c.hidden_size})});

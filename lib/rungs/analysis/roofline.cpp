@@ -40,14 +40,15 @@ std::vector<std::string> roof_names() {
 }
 
 std::vector<Operation> operations(const Config& c, const Call& call, const ElementBytes& bytes) {
-  const auto L = double(c.num_layers), C = double(c.hidden_size), D = double(c.head_dim), F = double(c.intermediate_size);
+  const auto L = double(c.num_layers), C = double(c.hidden_size), D = double(c.head_dim),
+             F = double(c.intermediate_size);
   const double q_width = double(c.num_heads) * D, kv_width = double(c.num_kv_heads) * D;
   const auto B = double(call.batch), T = double(call.rows), past = double(call.past);
   const auto product = [&](double times, double rows, double in, double out, double results) {
     const double moved = in * out * bytes.weight + rows * (in + results) * bytes.activation;
     return Work{times * 2 * rows * in * out, times * moved};
   };
-  const double scores = B * (T * past + T * (T + 1) / 2) * double(c.num_heads);        // query t sees past + t + 1 keys
+  const double scores = B * (T * past + T * (T + 1) / 2) * double(c.num_heads);    // query t sees past + t + 1 keys
   const double attention_bytes = B * (2 * T * q_width * bytes.activation           // queries in, results out
                                       + 2 * T * kv_width * bytes.cache             // keys and values kept
                                       + 2 * (past + T) * kv_width * bytes.cache);  // and read

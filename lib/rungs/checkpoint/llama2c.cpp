@@ -102,7 +102,8 @@ Llama2cHeader parse_header(std::span<const std::byte> bytes, const std::string& 
   }
   if (h.version == 2) h.group = next("group_size", 1, most);
   if (h.hidden_size % h.num_heads != 0 || h.head_dim() % 2 != 0)
-    fail(fmt::format("n_heads: wanted heads of an even width in {} channels, found {} heads", h.hidden_size, h.num_heads));
+    fail(fmt::format("n_heads: wanted heads of an even width in {} channels, found {} heads", h.hidden_size,
+                     h.num_heads));
   if (h.num_heads % h.num_kv_heads != 0)
     fail(fmt::format("n_kv_heads: wanted a divisor of n_heads, {}, found {}", h.num_heads, h.num_kv_heads));
   return h;
@@ -208,7 +209,8 @@ static std::string header_bytes(const Llama2cHeader& h) {
     text.append(reinterpret_cast<const char*>(&value), sizeof value);
   };
   if (h.version == 1) put(magic), put(1);
-  for (const int64_t number : {h.hidden_size, h.intermediate_size, h.num_layers, h.num_heads, h.num_kv_heads}) put(number);
+  for (const int64_t number : {h.hidden_size, h.intermediate_size, h.num_layers, h.num_heads, h.num_kv_heads})
+    put(number);
   put(h.version == 0 && !h.tied ? -h.vocab_size : h.vocab_size);
   put(h.max_seq_len);
   if (h.version == 1) {

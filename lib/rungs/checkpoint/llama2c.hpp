@@ -9,13 +9,13 @@ namespace rungs {
 
 /// What the header of a .bin file says.
 struct Llama2cHeader {
-  int version = 0;                                      ///< 0: no magic number, f32; 1: f32; 2: int8 in groups
-  int64_t hidden_size = 0, intermediate_size = 0;       ///< C, F
-  int64_t num_layers = 0, num_heads = 0;                ///< L, H
-  int64_t num_kv_heads = 0;                             ///< G
-  int64_t vocab_size = 0, max_seq_len = 0;              ///< V, positions
-  bool tied = true;                                     ///< the output projection is the token embedding
-  int64_t group = 0;                                    ///< version 2: elements that share a scale
+  int version = 0;                                              ///< 0: no magic number, f32; 1: f32; 2: int8 in groups
+  int64_t hidden_size = 0, intermediate_size = 0;               ///< C, F
+  int64_t num_layers = 0, num_heads = 0;                        ///< L, H
+  int64_t num_kv_heads = 0;                                     ///< G
+  int64_t vocab_size = 0, max_seq_len = 0;                      ///< V, positions
+  bool tied = true;                                             ///< the output projection is the token embedding
+  int64_t group = 0;                                            ///< version 2: elements that share a scale
   int64_t head_dim() const { return hidden_size / num_heads; }  ///< D
 };
 

@@ -22,7 +22,8 @@ struct TensorToSave {
   std::string name;
   Shape shape;
   DType dtype;
-  std::function<ConstTensor()> make;  ///< called when its turn comes, so that a large model is never in memory as a whole
+  std::function<ConstTensor()>
+      make;  ///< called when its turn comes, so that a large model is never in memory as a whole
 };
 
 /// Writes tensors as one file, all or nothing, in the order of their names. `on_written` is told the bytes of each

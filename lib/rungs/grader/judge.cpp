@@ -47,7 +47,8 @@ static Tensor cropped(const Tensor& whole, int64_t first, int64_t rows, int64_t 
   return part;
 }
 
-static ConstTensor window_of(const Tensor& whole, const std::vector<std::string>& dims, const Tensor& got, int64_t first) {
+static ConstTensor window_of(const Tensor& whole, const std::vector<std::string>& dims, const Tensor& got,
+                             int64_t first) {
   const bool same_rank = got.shape().rank() == whole.shape().rank();
   const int64_t got_rows = rows_of(got, dims), rows = rows_of(whole, dims);
   if (!same_rank || whole.shape().rank() == 0 || got_rows + first > rows) return whole.view();

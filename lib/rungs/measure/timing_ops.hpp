@@ -49,7 +49,9 @@ class TimingOps final : public Device, public Ops, public Steps {
 
   Tensor allocate(const Shape& shape, DType dtype) override { return inner_.device.allocate(shape, dtype); }
   void upload_weights(ConstTensor& weights) override { inner_.device.upload_weights(weights); }
-  ConstTensor pack_weights(std::initializer_list<ConstTensor*> weights) override { return inner_.device.pack_weights(weights); }
+  ConstTensor pack_weights(std::initializer_list<ConstTensor*> weights) override {
+    return inner_.device.pack_weights(weights);
+  }
   std::optional<int64_t> free_memory() override { return inner_.device.free_memory(); }
   void upload(Tensor& device, const void* host) override {
     timed(upload_, [&] { inner_.device.upload(device, host); });

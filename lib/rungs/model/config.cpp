@@ -122,7 +122,8 @@ Config load_config(const std::filesystem::path& directory_or_bin) {
   c.num_layers = fields.whole("num_hidden_layers", 0, 4096);
   c.vocab_size = fields.whole("vocab_size", 1, most);
   if (llama || fields.has("num_attention_heads")) c.num_heads = fields.whole("num_attention_heads", 1, most);
-  c.num_kv_heads = fields.has("num_key_value_heads") ? fields.whole("num_key_value_heads", 1, c.num_heads) : c.num_heads;
+  c.num_kv_heads =
+      fields.has("num_key_value_heads") ? fields.whole("num_key_value_heads", 1, c.num_heads) : c.num_heads;
   if (c.num_heads % c.num_kv_heads != 0)
     fields.fail("num_key_value_heads", fmt::format("a divisor of num_attention_heads, {}", c.num_heads));
   if (llama && !fields.has("head_dim")) {

@@ -36,7 +36,8 @@ static void check_fits_bin(const Config& c, const fs::path& to) {
   if (c.rope.theta != 10000) fail(fmt::format("a rope theta of {}", c.rope.theta), "10000");
   if (c.epsilon != 1e-5f) fail(fmt::format("an epsilon of {}", c.epsilon), "1e-05");
   if (c.num_heads * c.head_dim != c.hidden_size)
-    fail(fmt::format("{} heads of {}", c.num_heads, c.head_dim), fmt::format("heads that share {} channels", c.hidden_size));
+    fail(fmt::format("{} heads of {}", c.num_heads, c.head_dim),
+         fmt::format("heads that share {} channels", c.hidden_size));
   if (c.bos >= 0 && c.bos != 1) fail(fmt::format("BOS {}", c.bos), "1");
   for (const int32_t eos : c.eos)
     if (eos != 1 && eos != 2) fail(fmt::format("EOS {}", eos), "2");
@@ -95,7 +96,8 @@ static void to_bin(const LlamaCheckpoint& model, const fs::path& to, const Conve
   check_fits_bin(c, to);
   Llama2cHeader h;
   h.version = options.bin_version;
-  h.hidden_size = c.hidden_size, h.intermediate_size = c.intermediate_size, h.num_layers = c.num_layers, h.num_heads = c.num_heads, h.num_kv_heads = c.num_kv_heads;
+  h.hidden_size = c.hidden_size, h.intermediate_size = c.intermediate_size, h.num_layers = c.num_layers,
+  h.num_heads = c.num_heads, h.num_kv_heads = c.num_kv_heads;
   h.vocab_size = c.vocab_size, h.max_seq_len = c.max_seq_len, h.tied = c.tied;
   int64_t floats = h.version == 0 ? c.max_seq_len * c.head_dim : 0;
   for (const TensorLayout& layout : llama_tensors(c)) floats += layout.shape.count();

@@ -100,7 +100,8 @@ static DecoderWeights decoder_weights(const SafeTensors& file, const Config& c) 
     return LinearWeights{take(name + ".weight", {out, in}), c.gated ? ConstTensor() : take(name + ".bias", {out})};
   };
   const auto norm = [&](const std::string& name) {
-    return NormWeights{take(name + ".weight", {c.hidden_size}), c.rms_norm ? ConstTensor() : take(name + ".bias", {c.hidden_size})};
+    return NormWeights{take(name + ".weight", {c.hidden_size}),
+                       c.rms_norm ? ConstTensor() : take(name + ".bias", {c.hidden_size})};
   };
 
   DecoderWeights w;
@@ -112,13 +113,14 @@ static DecoderWeights decoder_weights(const SafeTensors& file, const Config& c) 
   const int64_t q_width = c.num_heads * c.head_dim, kv_width = c.num_kv_heads * c.head_dim;
   for (int64_t i = 0; i < c.num_layers; ++i) {
     const std::string layer = fmt::format("layers.{}.", i), attention = layer + "attention.";
-    w.layers.push_back({norm(layer + "attention_norm"),
-                        {linear(attention + "q", q_width, c.hidden_size), linear(attention + "k", kv_width, c.hidden_size),
-                         linear(attention + "v", kv_width, c.hidden_size), linear(attention + "o", c.hidden_size, q_width)},
-                        norm(layer + "ffn_norm"),
-                        c.gated ? linear(layer + "feed_forward.gate", c.intermediate_size, c.hidden_size) : LinearWeights(),
-                        linear(layer + "feed_forward.up", c.intermediate_size, c.hidden_size),
-                        linear(layer + "feed_forward.down", c.hidden_size, c.intermediate_size)});
+    w.layers.push_back(
+        {norm(layer + "attention_norm"),
+         {linear(attention + "q", q_width, c.hidden_size), linear(attention + "k", kv_width, c.hidden_size),
+          linear(attention + "v", kv_width, c.hidden_size), linear(attention + "o", c.hidden_size, q_width)},
+         norm(layer + "ffn_norm"),
+         c.gated ? linear(layer + "feed_forward.gate", c.intermediate_size, c.hidden_size) : LinearWeights(),
+         linear(layer + "feed_forward.up", c.intermediate_size, c.hidden_size),
+         linear(layer + "feed_forward.down", c.hidden_size, c.intermediate_size)});
   }
   w.final_norm = norm("final_norm");
   w.output = linear("output", c.vocab_size, c.hidden_size);

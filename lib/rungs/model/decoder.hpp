@@ -28,8 +28,11 @@ struct DecoderScratch {
   /// visit(member, its shape) for each, for a call of n rows.
   template <class Visit>
   static void each(const Config& c, int64_t n, Visit visit) {
-    for (auto t : {&DecoderScratch::x, &DecoderScratch::positions, &DecoderScratch::normed, &DecoderScratch::projected, &DecoderScratch::wanted}) visit(t, Shape{n, c.hidden_size});
-    for (auto t : {&DecoderScratch::q, &DecoderScratch::k, &DecoderScratch::v, &DecoderScratch::attn_out}) visit(t, Shape{n, c.head_dim});
+    for (auto t : {&DecoderScratch::x, &DecoderScratch::positions, &DecoderScratch::normed, &DecoderScratch::projected,
+                   &DecoderScratch::wanted})
+      visit(t, Shape{n, c.hidden_size});
+    for (auto t : {&DecoderScratch::q, &DecoderScratch::k, &DecoderScratch::v, &DecoderScratch::attn_out})
+      visit(t, Shape{n, c.head_dim});
     visit(&DecoderScratch::hidden, Shape{n, c.intermediate_size});
   }
 };

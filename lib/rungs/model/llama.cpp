@@ -13,7 +13,7 @@ static void attention_block(Steps& steps, Tensor& x, const LlamaLayer& w, const 
                        rows, cache);  // (N, H, D)
   tap("attn_out", s.attn_out);
   const ConstTensor flat = s.attn_out.reshaped({x.dim(0), w.o.dim(1)});  // (N, H·D)
-  steps.add_linear(x, s.projected, flat, w.o);                      // residual
+  steps.add_linear(x, s.projected, flat, w.o);                           // residual
   tap("attention", s.projected);
 }
 

@@ -13,10 +13,10 @@ namespace rungs {
 /// One layer, by its letters. Every weight keeps the dtype of its file; linear weights are stored (out, in).
 struct LlamaLayer {
   ConstTensor attention_norm;  ///< (C)
-  QkvWeights qkv;         ///< (H·D, C), (G·D, C), (G·D, C)
+  QkvWeights qkv;              ///< (H·D, C), (G·D, C), (G·D, C)
   ConstTensor o;               ///< (C, H·D)
   ConstTensor ffn_norm;        ///< (C)
-  GateUpWeights gate_up;  ///< (F, C), (F, C)
+  GateUpWeights gate_up;       ///< (F, C), (F, C)
   ConstTensor down;            ///< (C, F)
 };
 
@@ -24,10 +24,10 @@ struct LlamaLayer {
 struct LlamaWeights {
   ConstTensor token_embedding;  ///< (V, C)
   std::vector<LlamaLayer> layers;
-  ConstTensor final_norm;                ///< (C)
-  ConstTensor output;                    ///< (V, C); with tied weights a view of the token embedding
-  RopeTables rotary;                ///< (context, D/2) each
-  float epsilon = 0;                ///< of every RMSNorm
+  ConstTensor final_norm;                   ///< (C)
+  ConstTensor output;                       ///< (V, C); with tied weights a view of the token embedding
+  RopeTables rotary;                        ///< (context, D/2) each
+  float epsilon = 0;                        ///< of every RMSNorm
   int64_t num_heads = 1, num_kv_heads = 1;  ///< H, G
 };
 
@@ -57,7 +57,8 @@ struct LlamaScratch {
   /// visit(member, its shape) for each, for a call of n rows.
   template <class Visit>
   static void each(const Config& c, int64_t n, Visit visit) {
-    for (auto t : {&LlamaScratch::x, &LlamaScratch::normed, &LlamaScratch::projected, &LlamaScratch::wanted}) visit(t, Shape{n, c.hidden_size});
+    for (auto t : {&LlamaScratch::x, &LlamaScratch::normed, &LlamaScratch::projected, &LlamaScratch::wanted})
+      visit(t, Shape{n, c.hidden_size});
     for (auto t : {&LlamaScratch::q, &LlamaScratch::attn_out}) visit(t, Shape{n, c.num_heads, c.head_dim});
     for (auto t : {&LlamaScratch::k, &LlamaScratch::v}) visit(t, Shape{n, c.num_kv_heads, c.head_dim});
     for (auto t : {&LlamaScratch::hidden, &LlamaScratch::up}) visit(t, Shape{n, c.intermediate_size});

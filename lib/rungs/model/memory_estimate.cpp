@@ -19,7 +19,8 @@ int64_t cache_elements(const Config& c, int64_t context) {
 
 MemoryEstimate memory_estimate(const Config& c, int64_t sequences, int64_t context, int64_t rows) {
   constexpr int64_t f32 = 4, i32 = 4;
-  const int64_t floats = c.model_type == "llama" ? scratch_elements<LlamaScratch>(c) : scratch_elements<DecoderScratch>(c);
+  const int64_t floats =
+      c.model_type == "llama" ? scratch_elements<LlamaScratch>(c) : scratch_elements<DecoderScratch>(c);
   const int64_t ids = 4;  // token, sequence, position, wanted
   MemoryEstimate f;
   f.cache = sequences * cache_elements(c, context) * f32;
@@ -32,10 +33,12 @@ int64_t cpu_workspace(const Config& c, int64_t sequences, int64_t context, int64
   const int64_t q_width = c.num_heads * c.head_dim, kv_width = c.num_kv_heads * c.head_dim;
   const struct {
     int64_t rows, out, in;
-  } products[] = {
-      {rows, q_width, c.hidden_size},       {rows, kv_width, c.hidden_size},
-      {rows, c.hidden_size, q_width},       {rows, c.intermediate_size, c.hidden_size},
-      {rows, c.hidden_size, c.intermediate_size}, {sequences, c.vocab_size, c.hidden_size}};  // the logits are of one row a sequence
+  } products[] = {{rows, q_width, c.hidden_size},
+                  {rows, kv_width, c.hidden_size},
+                  {rows, c.hidden_size, q_width},
+                  {rows, c.intermediate_size, c.hidden_size},
+                  {rows, c.hidden_size, c.intermediate_size},
+                  {sequences, c.vocab_size, c.hidden_size}};  // the logits are of one row a sequence
   int64_t upcast = 0, packed = 0;
   for (const auto& product : products) {
     const LinearWorkspace bytes = linear_workspace(product.rows, product.out, product.in, weights);

@@ -50,7 +50,8 @@ std::optional<Config> named_shape(std::string_view name) {
   c.directory = s->name;  // for messages
   c.rotary = c.rms_norm = c.gated = true;
   c.epsilon = 1e-5f, c.bos = 1, c.eos = {2};
-  c.num_layers = s->num_layers, c.num_heads = s->num_heads, c.num_kv_heads = s->num_kv_heads, c.hidden_size = s->hidden_size;
+  c.num_layers = s->num_layers, c.num_heads = s->num_heads, c.num_kv_heads = s->num_kv_heads,
+  c.hidden_size = s->hidden_size;
   c.intermediate_size = s->intermediate_size, c.vocab_size = s->vocab_size, c.max_seq_len = s->max_seq_len;
   c.head_dim = c.hidden_size / c.num_heads;
   c.tied = s->tied, c.rope = s->rope;

@@ -46,10 +46,14 @@ void save_random_decoder(const std::filesystem::path& directory, const Config& c
   linear("output", c.vocab_size, c.hidden_size);
   save_safetensors(directory / "model.safetensors", tensors);
 
-  nlohmann::ordered_json config = {
-      {"model_type", "rungs_decoder"}, {"max_position_embeddings", c.max_seq_len}, {"hidden_size", c.hidden_size},
-      {"head_dim", c.head_dim},      {"intermediate_size", c.intermediate_size},   {"num_hidden_layers", c.num_layers},
-      {"vocab_size", c.vocab_size},    {"layer_norm_eps", c.epsilon}};
+  nlohmann::ordered_json config = {{"model_type", "rungs_decoder"},
+                                   {"max_position_embeddings", c.max_seq_len},
+                                   {"hidden_size", c.hidden_size},
+                                   {"head_dim", c.head_dim},
+                                   {"intermediate_size", c.intermediate_size},
+                                   {"num_hidden_layers", c.num_layers},
+                                   {"vocab_size", c.vocab_size},
+                                   {"layer_norm_eps", c.epsilon}};
   if (c.bos >= 0) config["bos_token_id"] = c.bos;
   if (!c.eos.empty()) config["eos_token_id"] = c.eos[0];
   config["torch_dtype"] = "float32";

@@ -28,7 +28,8 @@ static void check(const Batch& batch, const Config& config, const KvCache* cache
       fail(fmt::format("token id {} at position {} is not in [0, {})", batch.token[n], batch.position[n],
                        config.vocab_size));
     if (batch.position[n] < 0 || batch.position[n] >= config.max_seq_len)
-      fail(fmt::format("position {} is outside the model's context of {} tokens", batch.position[n], config.max_seq_len));
+      fail(fmt::format("position {} is outside the model's context of {} tokens", batch.position[n],
+                       config.max_seq_len));
     if (batch.position[n] >= room)
       fail(fmt::format("position {} is outside the cache, which has room for {} tokens", batch.position[n], room));
     if (cache && (batch.sequence[n] < 0 || batch.sequence[n] >= cache->sequences()))

@@ -10,9 +10,8 @@ namespace rungs {
 template <class Scratch>
 Scratch allocate_scratch(Device& device, const Config& config, int64_t n) {
   Scratch scratch;
-  Scratch::each(config, n, [&](Tensor Scratch::*member, const Shape& shape) {
-    scratch.*member = device.allocate(shape);
-  });
+  Scratch::each(config, n,
+                [&](Tensor Scratch::*member, const Shape& shape) { scratch.*member = device.allocate(shape); });
   return scratch;
 }
 

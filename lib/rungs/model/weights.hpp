@@ -42,11 +42,11 @@ struct LayerWeights {
 struct DecoderWeights {
   ConstTensor token_embedding;     ///< (V, C)
   ConstTensor position_embedding;  ///< (context, C); empty with rotary positions
-  RopeTables rotary;          ///< (context, D/2) each; empty with learned positions
+  RopeTables rotary;               ///< (context, D/2) each; empty with learned positions
   std::vector<LayerWeights> layers;
   NormWeights final_norm;
-  LinearWeights output;  ///< (V, C), (V)
-  float epsilon = 0;     ///< of every norm
+  LinearWeights output;      ///< (V, C), (V)
+  float epsilon = 0;         ///< of every norm
   int64_t num_heads = 1;     ///< H
   int64_t num_kv_heads = 1;  ///< G
 };

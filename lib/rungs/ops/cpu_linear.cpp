@@ -14,14 +14,15 @@ static void plan_product(int64_t rows, int64_t inner, int64_t columns) {
 }
 
 void matmul(Tensor& out, const Tensor& a, const Tensor& b) {
-  require(Place::host, a.cols() == b.rows() && out.rows() == a.rows() && out.cols() == b.cols(), "matmul(out, a, b)", out, a, b);
+  require(Place::host, a.cols() == b.rows() && out.rows() == a.rows() && out.cols() == b.cols(), "matmul(out, a, b)",
+          out, a, b);
   plan_product(a.rows(), a.cols(), b.cols());
   matrix(out).noalias() = matrix(a) * matrix(b);
 }
 
 void matmul_transposed(Tensor& out, const Tensor& a, const Tensor& b) {
-  require(Place::host, a.cols() == b.cols() && out.rows() == a.rows() && out.cols() == b.rows(), "matmul_transposed(out, a, b)", out,
-          a, b);
+  require(Place::host, a.cols() == b.cols() && out.rows() == a.rows() && out.cols() == b.rows(),
+          "matmul_transposed(out, a, b)", out, a, b);
   plan_product(a.rows(), a.cols(), b.rows());
   matrix(out).noalias() = matrix(a) * matrix(b).transpose();
 }
@@ -56,7 +57,8 @@ void CpuOps::norm_qkv(const Qkv& out, Tensor& normed, const Tensor& x, const Nor
   Tensor outs[] = {flat_heads(out.q), flat_heads(out.k), flat_heads(out.v)};
   const ConstTensor* weights[] = {&w.q, &w.k, &w.v};
   for (int i = 0; i < 3; ++i)
-    require(Place::host, weights[i]->cols() == x.cols() && weights[i]->rows() == outs[i].cols() && outs[i].rows() == x.rows(),
+    require(Place::host,
+            weights[i]->cols() == x.cols() && weights[i]->rows() == outs[i].cols() && outs[i].rows() == x.rows(),
             "norm_qkv(out, x, weight)", outs[i], x, *weights[i]);
   rms_norm(normed, x, norm.weight, norm.epsilon);
   const size_t bytes = w.q.bytes() + w.k.bytes() + w.v.bytes();

@@ -5,7 +5,7 @@ namespace rungs {
 void attention_by_segment(Ops& ops, Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
                           LayerCache* cache) {
   for (const Segment& s : rows.segments) {
-    Tensor out_s = out.view_rows(s.first, s.count);    // (T, H, D)
+    Tensor out_s = out.view_rows(s.first, s.count);         // (T, H, D)
     const ConstTensor q_s = q.view_rows(s.first, s.count);  // (T, H, D)
     const ConstTensor k_s = k.view_rows(s.first, s.count);  // (T, G, D)
     const ConstTensor v_s = v.view_rows(s.first, s.count);  // (T, G, D)
@@ -14,8 +14,8 @@ void attention_by_segment(Ops& ops, Tensor& out, const Tensor& q, const Tensor& 
       continue;
     }
     Tensor cached_k = cache->k[s.sequence], cached_v = cache->v[s.sequence];  // (capacity, G, D)
-    Tensor new_k = cached_k.view_rows(s.start, s.count);                            // (T, G, D)
-    Tensor new_v = cached_v.view_rows(s.start, s.count);                            // (T, G, D)
+    Tensor new_k = cached_k.view_rows(s.start, s.count);                      // (T, G, D)
+    Tensor new_v = cached_v.view_rows(s.start, s.count);                      // (T, G, D)
     ops.copy(new_k, k_s);
     ops.copy(new_v, v_s);
     const int64_t S = s.start + s.count;

@@ -51,16 +51,19 @@ inline void require_copy(Place here, const Tensor& out, const Tensor& x) {
 }
 /// Of Ops::embedding.
 inline void require_embedding(Place here, const Tensor& out, const Tensor& table, const Tensor& index) {
-  require(here, out.rows() == index.count() && out.cols() == table.cols(), "embedding(out, table, index)", out, table, index);
+  require(here, out.rows() == index.count() && out.cols() == table.cols(), "embedding(out, table, index)", out, table,
+          index);
 }
 /// Of Ops::linear.
 inline void require_linear(Place here, const Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  require(here, x.cols() == weight.cols() && out.rows() == x.rows() && out.cols() == weight.rows() &&
+  require(here,
+          x.cols() == weight.cols() && out.rows() == x.rows() && out.cols() == weight.rows() &&
               (!bias || bias.count() == weight.rows()),
           "linear(out, x, weight, bias)", out, x, weight, bias);
 }
 /// Of Ops::layer_norm.
-inline void require_layer_norm(Place here, const Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+inline void require_layer_norm(Place here, const Tensor& out, const Tensor& x, const Tensor& weight,
+                               const Tensor& bias) {
   require(here, out.shape() == x.shape() && weight.count() == x.cols() && bias.count() == x.cols(),
           "layer_norm(out, x, weight, bias)", out, x, weight, bias);
 }
@@ -74,9 +77,10 @@ inline void require_rope(Place here, const Tensor& x, const Tensor& cos, const T
           "apply_rope(x, cos, sin, position)", x, cos, sin, position);
 }
 /// Of Steps::norm_swiglu.
-inline void require_swiglu(Place here, const Tensor& hidden, const Tensor& up, const Tensor& x, const Tensor& gate_weight,
-                           const Tensor& up_weight) {
-  require(here, gate_weight.shape() == up_weight.shape() && gate_weight.cols() == x.cols() && hidden.shape() == up.shape() &&
+inline void require_swiglu(Place here, const Tensor& hidden, const Tensor& up, const Tensor& x,
+                           const Tensor& gate_weight, const Tensor& up_weight) {
+  require(here,
+          gate_weight.shape() == up_weight.shape() && gate_weight.cols() == x.cols() && hidden.shape() == up.shape() &&
               hidden.cols() == gate_weight.rows() && hidden.rows() == x.rows(),
           "norm_swiglu(hidden, x, gate, up)", hidden, x, gate_weight, up_weight);
 }
@@ -89,7 +93,9 @@ struct SdpaSizes {
 inline SdpaSizes require_sdpa(Place here, const Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
   const bool heads = q.shape().rank() == 3;
   const SdpaSizes s{q.dim(0), k.dim(0), heads ? q.dim(1) : 1, k.shape().rank() == 3 ? k.dim(1) : 1, q.cols()};
-  require(here, out.shape() == q.shape() && k.shape() == v.shape() && k.cols() == s.D && s.T <= s.S && s.G > 0 && s.H % s.G == 0,
+  require(
+      here,
+      out.shape() == q.shape() && k.shape() == v.shape() && k.cols() == s.D && s.T <= s.S && s.G > 0 && s.H % s.G == 0,
       "sdpa(out, q, k, v)", out, q, k, v);
   return s;
 }

@@ -39,7 +39,8 @@ const Tensor& MineOps::wide(const Tensor& weight) {
 void MineOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (!passed(1)) return cpu_.linear(out, x, weight, bias);
   Tensor rows = out.reshaped({out.rows(), out.cols()});
-  lesson_01::linear(rows, x.reshaped({x.rows(), x.cols()}), wide(weight), bias ? bias.view() : ConstTensor(zeros({weight.dim(0)})));
+  lesson_01::linear(rows, x.reshaped({x.rows(), x.cols()}), wide(weight),
+                    bias ? bias.view() : ConstTensor(zeros({weight.dim(0)})));
 }
 
 // Rows of a table are an embedding without positions.
