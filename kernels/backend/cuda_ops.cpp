@@ -127,7 +127,7 @@ void CudaOps::norm_swiglu(Tensor& out, Tensor& up, Tensor& normed, const Tensor&
   } else if (N > gemv_max_rows && w.packed) {
     Tensor gate_up = Tensor::view_of(packed_.need<float>(2 * out.count()), {N, 2 * F}, DType::f32, Place::gpu);
     norm_product(gate_up, normed, x, norm, w.packed);
-    silu_mul_joined(out.data(), gate_up.data(), N, F, stream_);
+    silu_mul_packed(out.data(), gate_up.data(), N, F, stream_);
   } else {
     Steps::norm_swiglu(out, up, normed, x, norm, w);
   }

@@ -1,4 +1,4 @@
-/// Root mean square norm of each row, alone and fused with what stands before and after it in a layer.
+/// RMSNorm of each row, alone and fused with the split that a product on tensor cores wants.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -23,22 +23,9 @@ template <class W>
 void rms_norm_03(float* out, const float* x, const W* weight, int N, int C, float epsilon, cudaStream_t stream);
 ///@}
 
-/// \name Fused: rung 3 with another beginning or end
-/// `parts` is (N, 2C) bf16: in each row the C results rounded, then the C rests rounded; their sum is the f32 result to
-/// 2⁻¹⁷ of it, and matmul_07 takes it as it is. x, y, out: (N, C).
-///@{
-
-/// parts = rms_norm(x).
+/// parts = rms_norm(x): rung 3 with another end. `parts` is (N, 2C) bf16: in each row the C results rounded, then the
+/// C rests rounded; their sum is the f32 result to 2⁻¹⁷ of it, and matmul_07 takes it as it is. x: (N, C).
 template <class W>
 void rms_norm_split(bf16* parts, const float* x, const W* weight, int N, int C, float epsilon, cudaStream_t stream);
-/// x += y; out = rms_norm(x).
-template <class W>
-void add_rms_norm(float* out, float* x, const float* y, const W* weight, int N, int C, float epsilon,
-                  cudaStream_t stream);
-/// x += y; parts = rms_norm(x).
-template <class W>
-void add_rms_norm_split(bf16* parts, float* x, const float* y, const W* weight, int N, int C, float epsilon,
-                        cudaStream_t stream);
-///@}
 
 }  // namespace rungs

@@ -115,7 +115,7 @@ void fail_for_fault() {
     fail("a misaligned vector access, such as a float4 that is no multiple of 16 bytes into memory, or a wild address");
   if (fault.si_signo == SIGBUS) fail(fmt::format("a misaligned access at {}", pointer));
   fail(fmt::format("an access to {}, which is {}; the checked build says where", pointer,
-                   address < 65536 ? "a null pointer or near it" : "nobody's memory"));
+                   address < 65536 ? "a null pointer or near it" : "no memory of this process"));
 }
 
 [[maybe_unused]] void on_fault(int signal, siginfo_t* info, void* context) {
