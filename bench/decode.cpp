@@ -111,7 +111,7 @@ int main(int argc, char** argv) try {
   for (const char* shape : {"stories15M", "stories110M"})
     for (const DType dtype : {DType::f32, DType::bf16}) {
       const Folder folder;
-      save_random_llama(folder.path, *named_shape(shape), dtype, 1);
+      save_random_llama(folder.path, *preset(shape), dtype, 1);
       if (!other.empty() && dtype == DType::f32)
         convert_llama(folder.path, folder.path / "model.bin", {.dtype = {}, .bin_version = 0});
       CpuOps ops;

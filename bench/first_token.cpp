@@ -43,7 +43,7 @@ Waited generate_one(const std::string& model) {
 int main(int argc, char** argv) try {
   const Folder folder;
   const std::filesystem::path model = argc > 1 ? argv[1] : folder.path;
-  const Config config = *named_shape("1b");
+  const Config config = *preset("1b");
   if (argc == 1) save_random_llama(model, config, DType::bf16, 1);
   generate_one(model);  // brings the file into the page cache
   std::vector<double> seconds;

@@ -23,7 +23,7 @@ constexpr int rounds = 25;
 }  // namespace
 
 int main() try {
-  Config config = *named_shape("stories15M");
+  Config config = *preset("stories15M");
   config.max_seq_len = context;
   const Folder folder;
   save_random_llama(folder.path, config, DType::f32, 1);

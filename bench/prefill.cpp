@@ -35,7 +35,7 @@ double seconds_of(const std::function<void()>& work) {
 }  // namespace
 
 int main() try {
-  Config c = *named_shape("stories110M");
+  Config c = *preset("stories110M");
   c.num_layers = 4;  // of 12: each costs the same
   const Folder folder;
   save_random_llama(folder.path, c, DType::f32, 1);

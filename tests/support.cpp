@@ -47,14 +47,14 @@ std::vector<double> values(const Tensor& tensor) {
 }
 
 std::string difference(const Tensor& got, const std::vector<double>& want, const std::vector<double>& allowed) {
-  Tensor reference(got.shape(), DType::f64), budget(got.shape(), DType::f64);
+  Tensor reference(got.shape(), DType::f64), tolerance(got.shape(), DType::f64);
   REQUIRE(int64_t(want.size()) == got.count());
   REQUIRE(allowed.size() == want.size());
   std::copy(want.begin(), want.end(), reference.data<double>());
-  std::copy(allowed.begin(), allowed.end(), budget.data<double>());
-  const Comparison c = compare(got, reference, {.each = &budget});
+  std::copy(allowed.begin(), allowed.end(), tolerance.data<double>());
+  const Comparison c = compare(got, reference, {.each = &tolerance});
   if (c.pass) return "";
-  return fmt::format("{} of {} wrong; the worst is element {}: got {}, want {}, {:.3g} times the budget", c.wrong,
+  return fmt::format("{} of {} wrong; the worst is element {}: got {}, want {}, {:.3g} times the tolerance", c.wrong,
                      c.count, c.worst, c.got, c.want, c.share);
 }
 

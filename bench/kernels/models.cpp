@@ -78,11 +78,11 @@ Weights weigh(const Config& c, DType dtype) {
 Config config_of(const Shape& shape) {
   Config c;
   if (shape.name == "tiny") {
-    c = *named_shape("stories15M");
+    c = *preset("stories15M");
     c.hidden_size = 64, c.num_heads = 4, c.num_kv_heads = 2, c.head_dim = 16, c.intermediate_size = 96,
     c.num_layers = 2, c.vocab_size = 301;
   } else {
-    c = *named_shape(shape.name);
+    c = *preset(shape.name);
   }
   c.max_seq_len = shape.context;
   return c;

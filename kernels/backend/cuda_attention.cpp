@@ -31,7 +31,7 @@ void CudaOps::sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, const 
   if (!rows.is_decode()) {
     for (const Segment& s : rows.segments) {
       Tensor out_s = out.view_rows(s.first, s.count);  // (T, H, D)
-      const int64_t S = s.start + s.count;
+      const int64_t S = s.past + s.count;
       sdpa(out_s, q.view_rows(s.first, s.count), cache.k[s.sequence].view_rows(0, S),
            cache.v[s.sequence].view_rows(0, S));
     }

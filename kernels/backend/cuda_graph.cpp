@@ -24,7 +24,7 @@ void CudaOps::decode(const void* model, const Tensor& logits, const Rows& rows, 
   if (taps_are_watched()) return launches();
   if (frees_ != cuda_traffic.frees || captured_.size() == most_steps) forget_captured();
   frees_ = cuda_traffic.frees;
-  const Key key{model, logits.raw(), cache.k.raw(), rows.token.count(), rows.wanted.count()};
+  const Key key{model, logits.raw(), cache.k.raw(), rows.token.count(), rows.logit_rows.count()};
   const auto step =
       std::find_if(captured_.begin(), captured_.end(), [&](const CapturedStep& seen) { return seen.key == key; });
   if (step == captured_.end()) {

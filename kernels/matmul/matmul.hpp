@@ -18,7 +18,7 @@ void matmul_04(float* c, const float* a, const float* b, int M, int N, int K, cu
 void matmul_05(float* c, const float* a, const float* b, int M, int N, int K, cudaStream_t stream);
 ///@}
 
-/// c = a · bᵀ, b stored as a linear layer stores its weight and widened to f32 while it is loaded.
+/// c = a · bᵀ, b stored as a linear layer stores its weight and upcast to f32 while it is loaded.
 /// c: (M, N); a: (M, K); b: (N, K) f32, bf16 or f16.
 template <class W>
 void matmul_05_transposed(float* c, const float* a, const W* b, int M, int N, int K, cudaStream_t stream);

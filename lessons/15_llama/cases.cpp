@@ -54,7 +54,7 @@ static void run_forward(const CaseInput& in, const Pieces& pieces, Recording& re
     Batch batch;
     for (int32_t n = 0; n < rows; ++n, ++first) {
       batch.token.push_back(token[first]), batch.sequence.push_back(sequence[first]);
-      batch.position.push_back(position[first]), batch.wanted.push_back(n);
+      batch.position.push_back(position[first]), batch.logit_rows.push_back(n);
     }
     Tensor logits({rows, model.config.vocab_size});  // (N, V)
     pieces.llama_forward(ops, logits, batch, model.weights, cache);
@@ -73,9 +73,9 @@ static void run_logits(const CaseInput& in, const Pieces& pieces, Recording& rec
   CountingOps ops(rec);
   Batch batch;
   batch.add(0, numbers(in["tokens"]), 0, /*only_last=*/false);
-  batch.wanted.erase(batch.wanted.begin(), batch.wanted.begin() + int64_t(in.scalar("from")));
+  batch.logit_rows.erase(batch.logit_rows.begin(), batch.logit_rows.begin() + int64_t(in.scalar("from")));
   KvCache cache = new_cache(model.config, 1, batch.rows());
-  Tensor logits({int64_t(batch.wanted.size()), model.config.vocab_size});  // (M, V)
+  Tensor logits({int64_t(batch.logit_rows.size()), model.config.vocab_size});  // (M, V)
   pieces.llama_forward(ops, logits, batch, model.weights, cache);
   rec.output("logits", logits);
 }
@@ -87,7 +87,7 @@ static void run_prompt(const CaseInput& in, const Pieces& pieces, Recording& rec
   CountingOps ops(rec);
   KvCache cache = new_cache(model.config, 2, model.config.max_seq_len);
   const auto feed = [&](const Batch& batch) {
-    Tensor logits({int64_t(batch.wanted.size()), model.config.vocab_size});  // (M, V)
+    Tensor logits({int64_t(batch.logit_rows.size()), model.config.vocab_size});  // (M, V)
     pieces.llama_forward(ops, logits, batch, model.weights, cache);
     return logits;
   };

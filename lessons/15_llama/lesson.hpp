@@ -37,7 +37,7 @@ void attention(Ops& ops, Tensor& out, const Tensor& x, const LlamaLayer& layer, 
 void feed_forward(Ops& ops, Tensor& x, const LlamaLayer& layer, float epsilon);
 
 /// One call of the model for rows of any sequences: prompts, single steps, or both.
-/// logits: (M, V), a row for each of batch.wanted; one LayerCache a layer.
+/// logits: (M, V), a row for each of batch.logit_rows; one LayerCache a layer.
 /// \throws ShapeError past the end of the cache or of the context, and for a token that the model does not know.
 void llama_forward(Ops& ops, Tensor& logits, const Batch& batch, const LlamaWeights& w, KvCache& cache);
 

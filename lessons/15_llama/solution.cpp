@@ -93,7 +93,7 @@ void feed_forward(Ops& ops, Tensor& x, const LlamaLayer& layer, float epsilon) {
 }
 
 void llama_forward(Ops& ops, Tensor& logits, const Batch& batch, const LlamaWeights& w, KvCache& cache) {
-  const int64_t N = batch.rows(), M = int64_t(batch.wanted.size()), C = w.token_embedding.dim(1);
+  const int64_t N = batch.rows(), M = int64_t(batch.logit_rows.size()), C = w.token_embedding.dim(1);
   Tensor x({N, C}), normed({N, C}), attended({N, C});  // (N, C)
   ops.embedding(x, w.token_embedding, tensor_of(batch.token));
   tap("x", x);
@@ -112,7 +112,7 @@ void llama_forward(Ops& ops, Tensor& logits, const Batch& batch, const LlamaWeig
 
   Tensor wanted({M, C}), last({M, C});  // (M, C): the rows that the caller asked for
   // >>> gather the wanted rows of x, norm them with final_norm, and project them to the logits
-  ops.embedding(wanted, x, tensor_of(batch.wanted));
+  ops.embedding(wanted, x, tensor_of(batch.logit_rows));
   ops.rms_norm(last, wanted, w.final_norm, w.epsilon);
   ops.linear(logits, last, w.output, {});  // (M, V)
   // <<<

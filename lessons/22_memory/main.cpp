@@ -25,7 +25,7 @@ static Counts parts_of(const Config& c, int64_t count(const Config&)) {
 }
 
 int main() {
-  const Config c = *named_shape("Llama-3-8B");
+  const Config c = *preset("Llama-3-8B");
   fmt::print("Llama-3-8B: L {}, H {}, G {}, D {}, C {}, F {}, V {}\n\n", c.num_layers, c.num_heads, c.num_kv_heads,
              c.head_dim, c.hidden_size, c.intermediate_size, c.vocab_size);
 
@@ -64,7 +64,7 @@ int main() {
   fmt::print("\n{:<13}{:>15}{:>15}{:>8}{:>10}{:>15}\n", "model", "course", "exact", "share", "GB, bf16",
              "bytes a token");
   for (const char* name : {"TinyLlama", "Llama-3.2-1B", "Llama-3.2-3B", "Llama-2-7B", "Llama-3-8B", "Llama-3-70B"}) {
-    const Config m = *named_shape(name);
+    const Config m = *preset(name);
     fmt::print("{:<13}{:>15}{:>15}{:>7.1f}%{:>10.3f}{:>15}\n", name, with_commas(course_parameters(m)),
                with_commas(parameters(m)), 100.0 * double(course_parameters(m)) / double(parameters(m)),
                gigabytes(parameters(m) * weight), with_commas(cache_bytes(m, 1, element)));

@@ -26,7 +26,7 @@ static void print_line(const char* name, const std::vector<double>& values, int 
 
 /// One call of a model, and the best that a device could do with it.
 static void print_call(const std::string& what, const Config& model, int64_t batch, int64_t rows, int64_t past,
-                       const Roof& gpu) {
+                       const DevicePeak& gpu) {
   const lesson::Work work = lesson::forward(model, batch, rows, past, 2);
   const double best = lesson::attainable(lesson::intensity(work), gpu.bandwidth, gpu.flops);
   const bool memory = lesson::intensity(work) < lesson::ridge(gpu.bandwidth, gpu.flops);
@@ -57,12 +57,12 @@ int main(int argc, char** argv) {
   print_line("own caches", numbers(own), 2);
   print_line("one cache", numbers(shared), 2);
 
-  const Roof gpu = *named_roof("H100");
+  const DevicePeak gpu = *named_roof("H100");
   fmt::print("\nLlama-3-8B on an H100: {:.2f} TB/s, {:.0f} TFLOP/s, ridge {:.1f} FLOP/byte\n", gpu.bandwidth / 1e12,
              gpu.flops / 1e12, lesson::ridge(gpu.bandwidth, gpu.flops));
   fmt::print("{:<28}{:>9}{:>9}{:>12}{:>9}{:>9}{:>10}\n", "", "TFLOP", "GB", "FLOP/byte", "least ms", "limit",
              "tokens/s");
-  const Config model = *named_shape("Llama-3-8B");
+  const Config model = *preset("Llama-3-8B");
   const int64_t most = lesson_22::largest_batch(80LL << 30, bytes * lesson_22::parameters(model),
                                                 lesson_22::cache_bytes(model, N, bytes));  // in 80 GB
   print_call("a prompt of 1024", model, 1, N, 0, gpu);

@@ -16,7 +16,7 @@ TEST_SUITE_BEGIN("systems");
 namespace {
 
 const Config& llama() {
-  static const Config config = *named_shape("Llama-3-8B");
+  static const Config config = *preset("Llama-3-8B");
   return config;
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("published models have as many parameters as their cards say") {
                                                        {"Llama-3.2-3B", 3'212'749'824}, {"TinyLlama", 1'100'048'384}};
   for (const auto& [name, parameters] : published) {
     CAPTURE(name);
-    CHECK(count_parameters(*named_shape(name)).total() == parameters);
+    CHECK(count_parameters(*preset(name)).total() == parameters);
   }
 }
 

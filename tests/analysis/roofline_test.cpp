@@ -35,7 +35,7 @@ TEST_CASE("with a cache each the intensity of decoding does not grow with the ba
 }
 
 TEST_CASE("a roof is the lower of two limits, which meet at the ridge") {
-  const Roof roof{"", 100e9, 20e9, ""};
+  const DevicePeak roof{"", 100e9, 20e9, ""};
   CHECK(roof.ridge() == 5);
   CHECK(roof.attainable(1) == 20e9);
   CHECK(roof.attainable(5) == 100e9);
@@ -47,7 +47,7 @@ TEST_CASE("a roof is the lower of two limits, which meet at the ridge") {
 }
 
 TEST_CASE("a decode step reads every weight once and does two FLOP for each and a prompt does so for each token") {
-  const Config c = *named_shape("Llama-3-8B");
+  const Config c = *preset("Llama-3-8B");
   const Parameters p = count_parameters(c);
   const double weights = double(p.attention + p.feed_forward + p.output);
   const std::vector<Operation> decode = operations(c, {1, 1, 1024}, {});

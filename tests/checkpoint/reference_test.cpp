@@ -26,10 +26,10 @@ TEST_CASE("every kind of file gives the logits of transformers") {
     batch.add(0, {tokens.data<int32_t>(), size_t(tokens.count())}, 0, false);
     Tensor logits({tokens.count(), model->config().vocab_size});
     model->forward(logits, batch, nullptr);
-    const Comparison c = compare(logits, want, {.absolute = budget_per_error32 * error32});
+    const Comparison c = compare(logits, want, {.absolute = tolerance_per_error32 * error32});
     CHECK(c.shape_problem == "");
     CHECK(c.wrong == 0);
-    MESSAGE(folder.filename().string() << ": " << c.share << " of the budget");
+    MESSAGE(folder.filename().string() << ": " << c.share << " of the tolerance");
     ++compared;
   }
   CHECK(compared == 9);

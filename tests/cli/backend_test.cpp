@@ -34,7 +34,7 @@ TEST_CASE("generate gives the CPU's text on each backend") {
   }
 }
 
-// The budget of a reference is 8 times its error, which is at least four roundings of the largest value.
+// The tolerance of a reference is 8 times its error, which is at least four roundings of the largest value.
 TEST_CASE("logits and taps are those of the CPU on each backend") {
   const TinyModel tiny;
   const Folder folder;

@@ -21,7 +21,7 @@ struct Listener final : Model {
   int64_t max_rows() const override { return rows; }
   void forward(Tensor& logits, const Batch& batch, KvCache*) override {
     std::fill_n(logits.data(), logits.count(), 0.0f);
-    const auto sequences = int64_t(batch.wanted.size());
+    const auto sequences = int64_t(batch.logit_rows.size());
     calls.push_back({sequences, batch.rows() / sequences, batch.position[0]});
   }
   Config shape;
@@ -59,7 +59,7 @@ TEST_CASE("the predicted time is that of each operation under the roof, and no l
   c.num_layers = 2, c.hidden_size = 64, c.num_heads = c.num_kv_heads = 4, c.head_dim = 16, c.intermediate_size = 128,
   c.vocab_size = 100;
   const BatchRun run{2, 20, 3, true};
-  const Roof computing{"", 1e9, 1e30, ""}, reading{"", 1e30, 1e9, ""}, both{"", 1e9, 1e9, ""};
+  const DevicePeak computing{"", 1e9, 1e30, ""}, reading{"", 1e30, 1e9, ""}, both{"", 1e9, 1e9, ""};
   Work work;
   for (const Call& call : calls_of(run)) work = work + total(operations(c, call, {2, 4, 4}));
   CHECK(predict_seconds(c, run, DType::bf16, computing) == doctest::Approx(work.flops / 1e9));

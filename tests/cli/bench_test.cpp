@@ -65,7 +65,7 @@ namespace {
 /// A LLaMA of few weights that knows as many positions as wanted.
 struct TinyLlama {
   explicit TinyLlama(int64_t context, int64_t layers = 2) {
-    Config c = *named_shape("stories15M");
+    Config c = *preset("stories15M");
     c.max_seq_len = context, c.hidden_size = 16, c.num_heads = 2, c.num_kv_heads = 2, c.head_dim = 8,
     c.intermediate_size = 32, c.num_layers = layers;
     c.vocab_size = 100;
@@ -130,7 +130,7 @@ TEST_CASE("bench batch measures a backend and says which") {
 #ifndef __SANITIZE_ADDRESS__  // which takes memory for itself
 TEST_CASE("the peak memory that bench batch predicts is the one that it measures") {
   const Folder folder;
-  save_random_llama(folder.path(), *named_shape("stories15M"), DType::bf16, 1);
+  save_random_llama(folder.path(), *preset("stories15M"), DType::bf16, 1);
   const Outcome run = run_rungs("bench batch --json --batch 1,4 --input 32 --output 4 --model " +
                                 folder.path().string() + " --out " + (folder / "batch.json").string());
   CHECK(run.status == 0);

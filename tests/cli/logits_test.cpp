@@ -11,7 +11,7 @@ TEST_SUITE_BEGIN("cli");
 namespace {
 
 /// Sums of up to 20 terms in another order, through 2 layers, on values near one.
-constexpr double budget = 256 * unit_roundoff;
+constexpr double tolerance = 256 * unit_roundoff;
 
 Tensor some_tokens(const Shape& shape, DType dtype) {
   Tensor tokens(shape, dtype);
@@ -40,7 +40,7 @@ struct Files {
 };
 
 void check_same(const Tensor& got, const Tensor& want) {
-  const Comparison c = compare(got, want, {.absolute = budget});
+  const Comparison c = compare(got, want, {.absolute = tolerance});
   CHECK(c.shape_problem == "");
   CHECK(c.wrong == 0);
   CHECK(c.pass);

@@ -112,7 +112,7 @@ TEST_CASE("the steps show what was fed, and where") {
     std::vector<Seen> seen;
     Tokens drawn;
     const auto result = generate(*m.model, {{0, 24}}, {.max_tokens = 3, .cache = cache}, [&](const Step& s) {
-      seen.push_back({s.sequence, s.number, s.previous, s.current, {s.fed.begin(), s.fed.end()}});
+      seen.push_back({s.sequence, s.number, s.past, s.position, {s.tokens.begin(), s.tokens.end()}});
       drawn.push_back(s.token);
     });
     CHECK(result[0] == drawn);

@@ -47,7 +47,7 @@ std::vector<std::string> says(const Diagnosis& d) {
 
 TEST_SUITE_BEGIN("diagnose");
 
-TEST_CASE("answers are alike within the budget, and in nothing else") {
+TEST_CASE("answers are alike within the tolerance, and in nothing else") {
   const Case c = case_of({2});
   CHECK(alike(answer(1), answer(1), c));
   CHECK(alike(answer(1), answer(1 + 5e-7f), c));

@@ -97,7 +97,7 @@ TEST_CASE("a window is the rows that follow, and for scores the keys that there 
   CHECK(window(scalar, Tensor(Shape{}), 0).count() == 1);
 }
 
-TEST_CASE("a budget for each element is cut like its reference") {
+TEST_CASE("a tolerance for each element is cut like its reference") {
   Case c = small_case();
   Reference& scores = c.references[1];
   scores.each = Tensor({5, 5}, DType::f64);

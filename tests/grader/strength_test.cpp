@@ -87,7 +87,7 @@ TEST_CASE("a mistake for the checker must end in a fault inside a kernel whereve
   CHECK(problems(called(s, "tile_transposed")) == Contains("it does not show as checker"));
 }
 
-TEST_CASE("a mistake that hides within ten budgets is noticed") {
+TEST_CASE("a mistake that hides within ten tolerances is noticed") {
   const WeakLesson weak({"03_attend_three_tokens"});
   std::filesystem::remove(weak.lesson.references / "03_attend_three_tokens");
   std::filesystem::copy(lesson_called("06_causal_mask").references / "03_attend_three_tokens",
@@ -96,7 +96,7 @@ TEST_CASE("a mistake that hides within ten budgets is noticed") {
   write_file(file, R"({"run": "sdpa", "tensors": [{"name": "out", "dims": ["token", "dim"], "error32": 0.02}]})");
   const Strength s = strength(weak.lesson);
   CHECK(s.solution_passed == 1);
-  CHECK(problems(called(s, "no_mask")) == Contains("its best case misses the budget by"));
+  CHECK(problems(called(s, "no_mask")) == Contains("its best case misses the tolerance by"));
 }
 
 TEST_CASE("a solution that fails is noticed") {

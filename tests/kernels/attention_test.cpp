@@ -24,7 +24,7 @@ struct Case {
   Sizes sizes;
   Tensor q, k, v;            // (T, H, D), (S, G, D), (S, G, D)
   std::vector<double> want;  // (T, H, D)
-  double budget;             // for each element
+  double tolerance;             // for each element
 };
 
 /// What attention gives, and the largest of all scores, without their sign.
@@ -76,7 +76,7 @@ void solve(Case& c) {
   for (size_t i = 0; i < want.size(); ++i)
     error = std::max({error, std::abs(plain[i] - want[i]), 4 * unit_roundoff * std::abs(want[i])});
   c.want = want;
-  c.budget = 8 * error;
+  c.tolerance = 8 * error;
 }
 
 /// Random queries, `size` large, keys and values.
@@ -199,7 +199,7 @@ void check_rungs(const std::vector<Rung>& rungs, const Case& c) {
   CAPTURE(H);
   CAPTURE(G);
   CAPTURE(D);
-  const std::vector<double> allowed(c.want.size(), c.budget);
+  const std::vector<double> allowed(c.want.size(), c.tolerance);
   for (const Rung& rung : rungs) {
     CAPTURE(rung.name);
     CHECK(difference(rung.run(c), c.want, allowed) == "");
@@ -282,7 +282,7 @@ TEST_CASE("attention_04: sequences of a batch have different lengths") {
     for (const Case& c : cases) {
       batch.push_back(&c);
       want.insert(want.end(), c.want.begin(), c.want.end());
-      allowed.insert(allowed.end(), c.want.size(), c.budget);
+      allowed.insert(allowed.end(), c.want.size(), c.tolerance);
     }
     for (const int capacity : {700, 5000}) CHECK(difference(run_04(batch, capacity), want, allowed) == "");
   }
@@ -290,7 +290,7 @@ TEST_CASE("attention_04: sequences of a batch have different lengths") {
 
 TEST_CASE("attention_04: more rows and heads than blocks that run at once") {
   const Case c = random_case({80, 90, 5, 5, 3});
-  CHECK(difference(run_04_alone(c), c.want, std::vector<double>(c.want.size(), c.budget)) == "");
+  CHECK(difference(run_04_alone(c), c.want, std::vector<double>(c.want.size(), c.tolerance)) == "");
 }
 
 TEST_CASE("attention_04: the workspace of many rows is enough for few") {

@@ -34,7 +34,7 @@ void check_rungs(DType dtype) {
       INFO(name_of(dtype), " rung ", rung + 1, " N ", N, " K ", K, " C ", C);
       Tensor y = poisoned({N, K});
       rungs[rung](y.data(), device_x.data(), device_weight.data<W>(), N, K, C, nullptr);
-      CHECK(difference(to_host(y), want.value, want.budget) == "");
+      CHECK(difference(to_host(y), want.value, want.tolerance) == "");
     }
   }
 }
@@ -52,11 +52,11 @@ std::vector<double> normed(const std::vector<double>& x, const std::vector<doubl
   return out;
 }
 
-/// What the norm may add to a budget: its factor comes from another sum of C terms, and three more roundings stand
+/// What the norm may add to a tolerance: its factor comes from another sum of C terms, and three more roundings stand
 /// before each product.
 Product with_norm(Product p, int C) {
   for (size_t i = 0; i < p.value.size(); ++i)
-    p.budget[i] = 2 * p.budget[i] + 8 * std::sqrt(double(C)) * unit_roundoff * std::abs(p.value[i]);
+    p.tolerance[i] = 2 * p.tolerance[i] + 8 * std::sqrt(double(C)) * unit_roundoff * std::abs(p.value[i]);
   return p;
 }
 
@@ -66,7 +66,7 @@ Product gated(const Product& gate, const Product& up) {
   for (size_t i = 0; i < gate.value.size(); ++i) {
     const double silu = gate.value[i] / (1 + std::exp(-gate.value[i]));
     want.value.push_back(silu * up.value[i]);
-    want.budget.push_back(1.1 * gate.budget[i] * std::abs(up.value[i]) + std::abs(silu) * up.budget[i] +
+    want.tolerance.push_back(1.1 * gate.tolerance[i] * std::abs(up.value[i]) + std::abs(silu) * up.tolerance[i] +
                           8 * unit_roundoff * std::abs(want.value[i]));
   }
   return want;
@@ -94,7 +94,7 @@ void check_qkv(DType dtype) {
                   device_x.data(), N, Kq, Kkv, C, nullptr);
     const auto check = [&](const Tensor& got, const Tensor& weight, int rows) {
       const Product want = with_norm(product(normed_x, values(weight), N, rows, C), C);
-      CHECK(difference(to_host(got), want.value, want.budget) == "");
+      CHECK(difference(to_host(got), want.value, want.tolerance) == "");
     };
     check(q, wq, Kq);
     check(k, wk, Kkv);
@@ -119,7 +119,7 @@ void check_gated(DType dtype) {
                  device_up = to_device(up);
     gemv_norm_gated(hidden.data(), device_x.data(), device_norm.data<W>(), epsilon, device_gate.data<W>(),
                     device_up.data<W>(), N, F, C, nullptr);
-    CHECK(difference(to_host(hidden), want.value, want.budget) == "");
+    CHECK(difference(to_host(hidden), want.value, want.tolerance) == "");
   }
 }
 
@@ -142,7 +142,7 @@ TEST_SUITE("kernels") {
     for (const Gemv<float> run : {gemv_01<float>, gemv_02<float>, gemv_03<float>, gemv_04<float>}) {
       Tensor y = poisoned({N, K});
       run(y.data(), device_x.data() + 1, device_weight.data() + 1, N, K, C, nullptr);
-      CHECK(difference(to_host(y), want.value, want.budget) == "");
+      CHECK(difference(to_host(y), want.value, want.tolerance) == "");
     }
   }
 
@@ -168,12 +168,12 @@ TEST_SUITE("kernels") {
       Product want = product(values(x), values(weight), N, K, C);
       for (size_t i = 0; i < want.value.size(); ++i) {
         want.value[i] += double(before.flat(i));
-        want.budget[i] += unit_roundoff * std::abs(want.value[i]);  // one more sum
+        want.tolerance[i] += unit_roundoff * std::abs(want.value[i]);  // one more sum
       }
       Tensor y = to_device(before);
       const Tensor device_x = to_device(x), device_weight = to_device(weight);
       gemv_add(y.data(), device_x.data(), device_weight.data<bf16>(), N, K, C, nullptr);
-      CHECK(difference(to_host(y), want.value, want.budget) == "");
+      CHECK(difference(to_host(y), want.value, want.tolerance) == "");
     }
   }
 
@@ -190,12 +190,12 @@ TEST_SUITE("kernels") {
         weights[i] = double(numbers[i]) * double(scale.flat(i / C));
       }
       Product want = product(values(x), weights, N, K, C);
-      for (size_t i = 0; i < want.value.size(); ++i) want.budget[i] += unit_roundoff * std::abs(want.value[i]);
+      for (size_t i = 0; i < want.value.size(); ++i) want.tolerance[i] += unit_roundoff * std::abs(want.value[i]);
       Tensor y = poisoned({N, K});
       const Tensor device_x = to_device(x), device_weight = to_device(weight), device_scale = to_device(scale);
       gemv_int8(y.data(), device_x.data(), static_cast<const int8_t*>(device_weight.raw()), device_scale.data(), N, K,
                 C, nullptr);
-      CHECK(difference(to_host(y), want.value, want.budget) == "");
+      CHECK(difference(to_host(y), want.value, want.tolerance) == "");
     }
   }
 
@@ -227,7 +227,7 @@ TEST_SUITE("kernels") {
       const auto normed_x = normed(values(x), from(norm, 0), N, C, epsilon);
       const auto check = [&](const Tensor& got, const std::vector<double>& rows) {
         const Product want = with_norm(product(normed_x, rows, N, K, C), C);
-        CHECK(difference(to_host(got), want.value, want.budget) == "");
+        CHECK(difference(to_host(got), want.value, want.tolerance) == "");
       };
       Tensor q = poisoned({N, K}), k = poisoned({N, K}), v = poisoned({N, K});
       gemv_norm_qkv(GemvQkv<float>{q.data(), k.data(), v.data(), at(device_weight, 1), at(device_weight, 2),
@@ -243,7 +243,7 @@ TEST_SUITE("kernels") {
       const Product gates = with_norm(product(normed_x, from(weight, 1), N, K, C), C);
       const Product ups = with_norm(product(normed_x, from(weight, 2), N, K, C), C);
       const Product want = gated(gates, ups);
-      CHECK(difference(to_host(hidden), want.value, want.budget) == "");
+      CHECK(difference(to_host(hidden), want.value, want.tolerance) == "");
     }
   }
 }

@@ -9,7 +9,7 @@ TEST_SUITE_BEGIN("kernels");
 
 namespace {
 
-/// All rungs against double. The budget is 8 times the f32 rounding of the formula: the sum of C terms is off by some
+/// All rungs against double. The tolerance is 8 times the f32 rounding of the formula: the sum of C terms is off by some
 /// √C · u of the sum of their sizes, hence the mean by e = √C · u · mean(|x|) and each difference by e and its own
 /// rounding; the mean square of the differences is off by some √C · u of itself and by e², which matters where the
 /// variance is small; half of that goes into its root, and a few roundings follow.
@@ -18,7 +18,7 @@ void check_layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
   CAPTURE(N);
   CAPTURE(C);
   CAPTURE(shifted);
-  std::vector<double> want, budget;
+  std::vector<double> want, tolerance;
   for (int n = 0; n < N; ++n) {
     double sum = 0, sizes = 0, squares = 0;
     for (int c = 0; c < C; ++c) sum += x(n, c), sizes += std::abs(x(n, c));
@@ -29,7 +29,7 @@ void check_layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
     for (int c = 0; c < C; ++c) {
       const double normed = (x(n, c) - mean) * scale * weight(c);
       want.push_back(normed + bias(c));
-      budget.push_back(8 * ((mean_error + u * std::abs(x(n, c) - mean)) * scale * std::abs(weight(c)) +
+      tolerance.push_back(8 * ((mean_error + u * std::abs(x(n, c) - mean)) * scale * std::abs(weight(c)) +
                             scale_error * std::abs(normed) + u * std::abs(want.back())));
     }
   }
@@ -40,9 +40,9 @@ void check_layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
     CAPTURE(rung);
     OnDevice out(x.shape(), shifted), in(x, shifted);
     layer_norm(out.data(), in.data(), w.data(), b.data(), N, C, epsilon, nullptr);
-    CHECK(difference(out.get(), want, budget) == "");
+    CHECK(difference(out.get(), want, tolerance) == "");
     layer_norm(in.data(), in.data(), w.data(), b.data(), N, C, epsilon, nullptr);
-    CHECK(difference(in.get(), want, budget) == "");
+    CHECK(difference(in.get(), want, tolerance) == "");
   }
 }
 

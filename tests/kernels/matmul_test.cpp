@@ -46,7 +46,7 @@ void check_transposed(const Run& run, DType dtype) {
     Tensor c = poisoned({M, N});
     const Tensor device_a = to_device(a), device_b = to_device(b);
     run(c.data(), device_a.data(), device_b.data<W>(), M, N, K, nullptr);
-    CHECK(difference(to_host(c), want.value, want.budget) == "");
+    CHECK(difference(to_host(c), want.value, want.tolerance) == "");
   }
 }
 
@@ -61,7 +61,7 @@ void check_bf16(const Run& run) {
     Tensor c = poisoned({M, N});
     const Tensor device_a = to_device(a), device_b = to_device(b);
     run(c.data(), device_a.data<bf16>(), device_b.data<bf16>(), M, N, K);
-    CHECK(difference(to_host(c), want.value, want.budget) == "");
+    CHECK(difference(to_host(c), want.value, want.tolerance) == "");
   }
 }
 
@@ -78,7 +78,7 @@ TEST_SUITE("kernels") {
         INFO(rung.name, " M ", M, " N ", N, " K ", K);
         Tensor c = poisoned({M, N});
         rung.run(c.data(), device_a.data(), device_b.data(), M, N, K, nullptr);
-        CHECK(difference(to_host(c), want.value, want.budget) == "");
+        CHECK(difference(to_host(c), want.value, want.tolerance) == "");
       }
     }
   }
@@ -127,7 +127,7 @@ TEST_SUITE("kernels") {
       Tensor c = poisoned({M * N + 1});
       rung.run(c.data() + 1, device_a.data() + 1, device_b.data() + 1, M, N, K, nullptr);
       const Tensor all = to_host(c);
-      CHECK(difference(Tensor::view_of(all.data() + 1, {M, N}, DType::f32), want.value, want.budget) == "");
+      CHECK(difference(Tensor::view_of(all.data() + 1, {M, N}, DType::f32), want.value, want.tolerance) == "");
       CHECK(std::isnan(all.flat(0)));
     }
   }
@@ -138,7 +138,7 @@ TEST_SUITE("kernels") {
     check_transposed<f16>(matmul_05_transposed<f16>, DType::f16);
   }
 
-  TEST_CASE("matmul_06 and matmul_07: a product of bf16 keeps the budget of f32 sums") {
+  TEST_CASE("matmul_06 and matmul_07: a product of bf16 keeps the tolerance of f32 sums") {
     check_bf16(
         [](float* c, const bf16* a, const bf16* b, int M, int N, int K) { matmul_06(c, a, b, M, N, K, nullptr); });
     check_bf16(
@@ -159,15 +159,15 @@ TEST_SUITE("kernels") {
       Tensor c = poisoned({M, N});
       const Tensor device_a = to_device(a), device_b = to_device(b);
       matmul_07(c.data(), device_a.data<bf16>(), device_b.data<bf16>(), M, N, K, 2, nullptr);
-      CHECK(difference(to_host(c), want.value, want.budget) == "");
+      CHECK(difference(to_host(c), want.value, want.tolerance) == "");
     }
   }
 
   // The two parts leave at most 2⁻¹⁸ of each number: 2⁻⁹ is the rounding of the first to 8 bits, 2⁻⁹ of that the
   // second's. Such rests are as good as random in sign and evenly spread, 2⁻¹⁸/√3 large in the mean, so that their sum
-  // is about 2⁻¹⁸/√3 · ‖a∘b‖₂ = 37 u · ‖a∘b‖₂. The budget of f32 has 8 √K u there, for K = 640 202 u: more than five
+  // is about 2⁻¹⁸/√3 · ‖a∘b‖₂ = 37 u · ‖a∘b‖₂. The tolerance of f32 has 8 √K u there, for K = 640 202 u: more than five
   // times as much.
-  TEST_CASE("matmul_07 on what split_bf16 made of f32 keeps the budget of f32") {
+  TEST_CASE("matmul_07 on what split_bf16 made of f32 keeps the tolerance of f32") {
     const int M = 37, N = 70, K = 640;
     const Tensor x = random_tensor({M, K}, 1), b = random_floats({N, K}, 2, DType::bf16);
     const Product want = product(values(x), values(b), M, N, K);
@@ -175,7 +175,7 @@ TEST_SUITE("kernels") {
     Tensor parts = device_tensor({M, int64_t(2) * K}, DType::bf16), c = poisoned({M, N});
     split_bf16(parts.data<bf16>(), device_x.data(), M, K, nullptr);
     matmul_07(c.data(), parts.data<bf16>(), device_b.data<bf16>(), M, N, K, 2, nullptr);
-    CHECK(difference(to_host(c), want.value, want.budget) == "");
+    CHECK(difference(to_host(c), want.value, want.tolerance) == "");
   }
 
   TEST_CASE("split_bf16: the first part is the nearest bf16 and the second the nearest to the rest") {

@@ -107,12 +107,12 @@ double margin(Model& cpu, const Ids& tokens, const SampleOptions& options, doubl
 
 }  // namespace
 
-// The logits of two paths are each within the budget of the saved logits of the whole context. Two that are equal but
+// The logits of two paths are each within the tolerance of the saved logits of the whole context. Two that are equal but
 // for that, or a draw that lands beside an edge, may be decided either way: there the comparison ends.
 TEST_CASE("the device generates the CPU's text whether greedy or sampled" * doctest::skip(kernels_are_checked())) {
   CpuOps cpu_ops;
   Stories cpu(cpu_ops);
-  const double budget = cases("logits").at(0)->find("logits")->budget().absolute;
+  const double tolerance = cases("logits").at(0)->find("logits")->tolerance().absolute;
   on_both([&](CudaDevice& ops) {
     Stories device(ops);
     for (const SampleOptions& sampling :
@@ -131,7 +131,7 @@ TEST_CASE("the device generates the CPU's text whether greedy or sampled" * doct
         const double near = margin(*cpu.model, before, sampling, number);
         MESSAGE(
             fmt::format("prompt {}: the texts part at token {}, where the margin is {}", i, w - want[i].begin(), near));
-        CHECK(near <= 2 * budget / (sampling.temperature > 0 ? sampling.temperature : 1));
+        CHECK(near <= 2 * tolerance / (sampling.temperature > 0 ? sampling.temperature : 1));
       }
     }
   });
@@ -170,7 +170,7 @@ TEST_CASE("a replayed step reads its token and position and sequence and cache a
   CpuOps cpu_ops;
   Stories cpu(cpu_ops), device(cuda_ops());
   const Config& c = cpu.model->config();
-  const double budget = 2 * cases("logits").at(0)->find("logits")->budget().absolute;
+  const double tolerance = 2 * cases("logits").at(0)->find("logits")->tolerance().absolute;
   Tensor want = cpu_ops.allocate({1, c.vocab_size}), got = cuda_ops().allocate({1, c.vocab_size});
   Tensor other = cuda_ops().allocate({1, c.vocab_size});
   KvCache cpu_a(cpu_ops, c, 2, 40), cpu_b(cpu_ops, c, 2, 40), a(cuda_ops(), c, 2, 40), b(cuda_ops(), c, 2, 40);
@@ -178,7 +178,7 @@ TEST_CASE("a replayed step reads its token and position and sequence and cache a
                         int64_t start) {
     const auto x = steps(*cpu.model, want, on_cpu, tokens, sequence, start);
     const auto y = steps(*device.model, logits, on_device, tokens, sequence, start);
-    for (size_t i = 0; i < x.size(); ++i) CHECK(compare(y[i], x[i], {.absolute = budget}).pass);
+    for (size_t i = 0; i < x.size(); ++i) CHECK(compare(y[i], x[i], {.absolute = tolerance}).pass);
   };
   const int64_t captures = cuda_traffic.captures, replays = cuda_traffic.replays;
   same(cpu_a, a, got, {0, 300, 301, 302, 303}, 0, 0);
@@ -195,7 +195,7 @@ TEST_CASE("a replayed step reads its token and position and sequence and cache a
     KvCache own(cuda_ops(), c, 2, 40);
     const auto x = steps(*cpu.model, want, cpu_b, {0, 1, 2, 3}, 0, 0);
     const auto y = steps(*second.model, got, own, {0, 1, 2, 3}, 0, 0);
-    for (size_t i = 0; i < x.size(); ++i) CHECK(compare(y[i], x[i], {.absolute = budget}).pass);
+    for (size_t i = 0; i < x.size(); ++i) CHECK(compare(y[i], x[i], {.absolute = tolerance}).pass);
   }
   same(cpu_b, b, got, {4, 5, 6, 7}, 1, 4);  // after memory was given back, which may be another's now
 }
@@ -206,7 +206,7 @@ TEST_CASE("a graph is forgotten where memory was given back") {
   CpuOps cpu_ops;
   Stories cpu(cpu_ops);
   const Config& c = cpu.model->config();
-  const double budget = 2 * cases("logits").at(0)->find("logits")->budget().absolute;
+  const double tolerance = 2 * cases("logits").at(0)->find("logits")->tolerance().absolute;
   Tensor want = cpu_ops.allocate({1, c.vocab_size}), got = cuda_ops().allocate({1, c.vocab_size});
   KvCache cpu_cache(cpu_ops, c, 1, 40), cache(cuda_ops(), c, 1, 40);
   const auto expected = steps(*cpu.model, want, cpu_cache, {0, 1, 2, 3}, 0, 0);
@@ -215,7 +215,7 @@ TEST_CASE("a graph is forgotten where memory was given back") {
   for (int round = 0; round < 2; ++round) {
     auto* model = new (place) Llama(cuda_ops(), stories(), {.max_rows = 64, .context = 160});
     const auto given = steps(*model, got, cache, {0, 1, 2, 3}, 0, 0);
-    for (size_t i = 0; i < given.size(); ++i) CHECK(compare(given[i], expected[i], {.absolute = budget}).pass);
+    for (size_t i = 0; i < given.size(); ++i) CHECK(compare(given[i], expected[i], {.absolute = tolerance}).pass);
     model->~Llama();
     for (int i = 0; i < 60; ++i) blocks.push_back(to(cuda_ops(), Tensor({1 + i % 5 * 9000})));  // of NaN
   }

@@ -1,4 +1,4 @@
-// Every operation of both CUDA implementations beside loops in double, at the budgets of the CPU's own tests.
+// Every operation of both CUDA implementations beside loops in double, at the tolerances of the CPU's own tests.
 #include <cmath>
 
 #include "devices.hpp"
@@ -28,7 +28,7 @@ TEST_CASE("linear on the device equals loops in double for weights of each dtype
           Tensor out = ops.allocate({N, K});
           ops.linear(out, to(ops, x), to(ops, weight), with_bias ? to(ops, bias) : Tensor());
           const Expected e = linear_in_double(x, weight, with_bias ? bias.view() : ConstTensor());
-          CHECK(difference(from(ops, out), e.value, e.budget) == "");
+          CHECK(difference(from(ops, out), e.value, e.tolerance) == "");
 
           Tensor sum = to(ops, random_tensor({N, K}, 4)), product = ops.allocate({N, K});
           const Tensor before = from(ops, sum);
@@ -36,9 +36,9 @@ TEST_CASE("linear on the device equals loops in double for weights of each dtype
           Expected added = linear_in_double(x, weight, {});
           for (int64_t i = 0; i < before.count(); ++i) {
             added.value[size_t(i)] += before.value(i);
-            added.budget[size_t(i)] += u * (std::fabs(added.value[size_t(i)]) + std::fabs(before.value(i)));
+            added.tolerance[size_t(i)] += u * (std::fabs(added.value[size_t(i)]) + std::fabs(before.value(i)));
           }
-          CHECK(difference(from(ops, sum), added.value, added.budget) == "");
+          CHECK(difference(from(ops, sum), added.value, added.tolerance) == "");
         }
   });
 }
@@ -52,13 +52,13 @@ TEST_CASE("norms on the device equal loops in double") {
       Tensor out = ops.allocate({N, C});
       ops.layer_norm(out, to(ops, x), to(ops, weight), to(ops, bias), 1e-5f);
       Expected e = layer_norm_in_double(x, weight, bias, 1e-5f);
-      CHECK(difference(from(ops, out), e.value, e.budget) == "");
+      CHECK(difference(from(ops, out), e.value, e.tolerance) == "");
       for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
         CAPTURE(name_of(dtype));
         const Tensor w = dtype == DType::f32 ? weight.copy() : in_16_bits(weight, dtype);
         ops.rms_norm(out, to(ops, x), to(ops, w), 1e-5f);
         e = rms_norm_in_double(x, w, 1e-5f);
-        CHECK(difference(from(ops, out), e.value, e.budget) == "");
+        CHECK(difference(from(ops, out), e.value, e.tolerance) == "");
       }
     }
   });
@@ -137,7 +137,7 @@ TEST_CASE("sdpa on the device equals loops in double, heads in groups, with a pa
           for (int64_t h = 0; h < H; ++h) {
             const int64_t g = h / (H / G);
             const Expected e = attend_in_double(head_of(q, h), head_of(k, g), head_of(v, g));
-            CHECK(difference(head_of(got, h), e.value, e.budget) == "");
+            CHECK(difference(head_of(got, h), e.value, e.tolerance) == "");
           }
         }
   });
@@ -145,7 +145,7 @@ TEST_CASE("sdpa on the device equals loops in double, heads in groups, with a pa
 
 /// How far two implementations of attention may be from each other where no element of q, k and v is above 1: both are
 /// off by what attend_in_double allows.
-static double attention_budget(double D, double S) {
+static double attention_tolerance(double D, double S) {
   const double score_error = sum_error(D, 1) + 3 * u * std::sqrt(D), spread = 2 * std::sqrt(D);
   return 2 * (2 * (score_error + u * spread) + (8 * std::sqrt(S) + 4) * u + sum_error(S, 1));
 }
@@ -197,7 +197,7 @@ TEST_CASE("attention on the device serves rows of several sequences as the CPU d
         cpu.attention(want, q, k, v, a.room.fill(cpu, batch, a.config, &a.cache), &a.cache.layers[0]);
         ops.attention(got, to(ops, q), to(ops, k), to(ops, v), b.room.fill(ops, batch, b.config, &b.cache),
                       &b.cache.layers[0]);
-        CHECK(compare(from(ops, got), want, {.absolute = attention_budget(double(D), 20)}).pass);
+        CHECK(compare(from(ops, got), want, {.absolute = attention_tolerance(double(D), 20)}).pass);
         CHECK(values(from(ops, b.cache.layers[0].k)) == values(a.cache.layers[0].k));
         CHECK(values(from(ops, b.cache.layers[0].v)) == values(a.cache.layers[0].v));
       }
@@ -266,27 +266,27 @@ Results run(const Backend& backend, const Layer& w, const Tensor& x_host, const 
 
 }  // namespace
 
-// Both devices may be off by the budget of the product, and what norm and rotation add is less than another. An error
+// Both devices may be off by the tolerance of the product, and what norm and rotation add is less than another. An error
 // of q or k moves the scores, and each weight by as much.
 static void check_layer(CudaDevice& ops, const Layer& host, Layer& device, const Batch& batch, bool cached) {
   CpuOps cpu;
   const Tensor x = random_tensor({batch.rows(), host.C}, 9);
   const Results want = run(cpu, host, x, batch, cached), got = run(ops, device, x, batch, cached);
-  const auto budget_of = [&](const Tensor& weight) {
+  const auto tolerance_of = [&](const Tensor& weight) {
     const Expected e = linear_in_double(want.normed, weight, {});
-    return 3 * *std::max_element(e.budget.begin(), e.budget.end());
+    return 3 * *std::max_element(e.tolerance.begin(), e.tolerance.end());
   };
-  const double q = budget_of(host.qkv.q), k = budget_of(host.qkv.k), v = budget_of(host.qkv.v);
+  const double q = tolerance_of(host.qkv.q), k = tolerance_of(host.qkv.k), v = tolerance_of(host.qkv.v);
   CHECK(compare(got.q, want.q, {.absolute = 2 * q}).pass);
   CHECK(compare(got.k, want.k, {.absolute = 2 * k}).pass);
   CHECK(compare(got.v, want.v, {.absolute = v}).pass);
   const double most = std::max(largest(want.normed), largest(want.hidden)) * 4;  // of a product that gate or up is
   CHECK(
-      compare(got.hidden, want.hidden, {.absolute = most * (budget_of(host.gate_up.gate) + budget_of(host.gate_up.up))})
+      compare(got.hidden, want.hidden, {.absolute = most * (tolerance_of(host.gate_up.gate) + tolerance_of(host.gate_up.up))})
           .pass);
   const double score = std::sqrt(double(host.D)) * 2 * (largest(want.q) * k + largest(want.k) * q);
   const double size = std::max(1.0, largest(want.q) * largest(want.k));
-  const double context = 2 * largest(want.v) * (score + size * attention_budget(double(host.D), 20)) + v;
+  const double context = 2 * largest(want.v) * (score + size * attention_tolerance(double(host.D), 20)) + v;
   CHECK(compare(got.context, want.context, {.absolute = context}).pass);
   CHECK(compare(got.cached_k, want.cached_k, {.absolute = 2 * k}).pass);
   CHECK(compare(got.cached_v, want.cached_v, {.absolute = v}).pass);

@@ -10,9 +10,9 @@
 
 namespace rungs::test {
 
-/// The elements of a product in double, and the budget of each in f32: 8·√n·u·‖a∘b‖₂ for a sum of n products a∘b.
+/// The elements of a product in double, and the tolerance of each in f32: 8·√n·u·‖a∘b‖₂ for a sum of n products a∘b.
 struct Product {
-  std::vector<double> value, budget;
+  std::vector<double> value, tolerance;
 };
 
 /// a · bᵀ.  a: (M, K); b: (N, K); as many columns as both have.
@@ -26,7 +26,7 @@ inline Product product(const std::vector<double>& a, const std::vector<double>& 
         sum += term, squares += term * term;
       }
       p.value.push_back(sum);
-      p.budget.push_back(8 * std::sqrt(double(K)) * unit_roundoff * std::sqrt(squares));
+      p.tolerance.push_back(8 * std::sqrt(double(K)) * unit_roundoff * std::sqrt(squares));
     }
   return p;
 }

@@ -11,10 +11,10 @@ TEST_SUITE_BEGIN("kernels");
 namespace {
 
 struct Expected {
-  std::vector<double> value, budget;
+  std::vector<double> value, tolerance;
 };
 
-/// In double. The budget is 8 times the f32 rounding of the formula: the sum of C squares is off by some √C · u of
+/// In double. The tolerance is 8 times the f32 rounding of the formula: the sum of C squares is off by some √C · u of
 /// itself, the root of it by half of that, and a few roundings of u each follow. `x_error` is what each x is off
 /// already.
 Expected norm_in_double(const Tensor& x, const Tensor& weight, float epsilon) {
@@ -26,7 +26,7 @@ Expected norm_in_double(const Tensor& x, const Tensor& weight, float epsilon) {
     const double scale = 1 / std::sqrt(squares / double(C) + double(epsilon));
     for (int64_t c = 0; c < C; ++c) {
       e.value.push_back(x.value(n * C + c) * scale * weight.value(c));
-      e.budget.push_back(8 * u * (random_walk(double(C)) / 2 + 4) * std::abs(e.value.back()));
+      e.tolerance.push_back(8 * u * (random_walk(double(C)) / 2 + 4) * std::abs(e.value.back()));
     }
   }
   return e;
@@ -48,9 +48,9 @@ Tensor sum_of_parts(const Tensor& parts) {
 
 /// A result in two parts is off by 2⁻¹⁷ of itself more.
 std::vector<double> in_parts(const Expected& e) {
-  std::vector<double> budget = e.budget;
-  for (size_t i = 0; i < budget.size(); ++i) budget[i] += 0x1p-17 * std::abs(e.value[i]);
-  return budget;
+  std::vector<double> tolerance = e.tolerance;
+  for (size_t i = 0; i < tolerance.size(); ++i) tolerance[i] += 0x1p-17 * std::abs(e.value[i]);
+  return tolerance;
 }
 
 template <class W>
@@ -65,9 +65,9 @@ void check_rungs(const Tensor& x, const Tensor& weight, float epsilon, bool shif
     CAPTURE(rung);
     OnDevice out(x.shape(), shifted), in(x, shifted);
     norm(out.data(), in.data(), w.template data<W>(), N, C, epsilon, nullptr);
-    CHECK(difference(out.get(), e.value, e.budget) == "");
+    CHECK(difference(out.get(), e.value, e.tolerance) == "");
     norm(in.data(), in.data(), w.template data<W>(), N, C, epsilon, nullptr);
-    CHECK(difference(in.get(), e.value, e.budget) == "");
+    CHECK(difference(in.get(), e.value, e.tolerance) == "");
   }
 }
 

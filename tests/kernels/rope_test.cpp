@@ -29,7 +29,7 @@ struct Tables {
 };
 
 /// Row n of what rotating x (N, H, D) gives, and 8 times its three roundings.
-void rotate_in_double(std::vector<double>& want, std::vector<double>& budget, const Tensor& x, const Tables& tables,
+void rotate_in_double(std::vector<double>& want, std::vector<double>& tolerance, const Tensor& x, const Tables& tables,
                       int n, int position) {
   const int64_t H = x.dim(1), D = x.dim(2), half = D / 2;
   for (int64_t h = 0; h < H; ++h)
@@ -38,7 +38,7 @@ void rotate_in_double(std::vector<double>& want, std::vector<double>& budget, co
       const double own = double(x(n, h, d)) * tables.cos(position, i);
       const double other = (d < half ? -1.0 : 1.0) * x(n, h, d < half ? d + half : d - half) * tables.sin(position, i);
       want.push_back(own + other);
-      budget.push_back(8 * u * (std::abs(own) + std::abs(other)));
+      tolerance.push_back(8 * u * (std::abs(own) + std::abs(other)));
     }
 }
 
@@ -60,13 +60,13 @@ TEST_CASE("rope turns each pair by the angle of its row's position") {
     const Tables tables(context, D);
     const Tensor x = random_tensor({N, H, D}, 1);
     const std::vector<int> position = some_positions(N, context);
-    std::vector<double> want, budget;
-    for (int n = 0; n < N; ++n) rotate_in_double(want, budget, x, tables, n, position[size_t(n)]);
+    std::vector<double> want, tolerance;
+    for (int n = 0; n < N; ++n) rotate_in_double(want, tolerance, x, tables, n, position[size_t(n)]);
 
     OnDevice in(x, true);
     const Tensor cos = to_device(tables.cos), sin = to_device(tables.sin), at = to_device(integers(position));
     rope_01(in.data(), {cos.data(), sin.data()}, at.data<int32_t>(), N, H, D, nullptr);
-    CHECK(difference(in.get(), want, budget) == "");
+    CHECK(difference(in.get(), want, tolerance) == "");
   }
 }
 
@@ -110,19 +110,19 @@ TEST_CASE("keys and values go turned or as they are to their rows of the cache a
       else
         rope_02_append_qkv(q_out.data(), cache, qkv_in.data(), rotary, N, H, G, D, nullptr);
 
-      std::vector<double> q_want, q_budget;
+      std::vector<double> q_want, q_tolerance;
       const Tensor k_got = k_cache.get(), v_got = v_cache.get();
       for (int n = 0; n < N; ++n) {
-        std::vector<double> k_want, k_budget;
-        rotate_in_double(q_want, q_budget, q, tables, n, position[size_t(n)]);
-        rotate_in_double(k_want, k_budget, k, tables, n, position[size_t(n)]);
+        std::vector<double> k_want, k_tolerance;
+        rotate_in_double(q_want, q_tolerance, q, tables, n, position[size_t(n)]);
+        rotate_in_double(k_want, k_tolerance, k, tables, n, position[size_t(n)]);
         const std::vector<double> none(size_t(of_kv), 0.0);
         const ConstTensor k_row = k_got[sequence[size_t(n)]][position[size_t(n)]];
         const ConstTensor v_row = v_got[sequence[size_t(n)]][position[size_t(n)]];
-        CHECK(difference(k_row, turned ? k_want : values(k[n]), turned ? k_budget : none) == "");
+        CHECK(difference(k_row, turned ? k_want : values(k[n]), turned ? k_tolerance : none) == "");
         CHECK(difference(v_row, values(v[n]), none) == "");
       }
-      if (turned) CHECK(difference(q_out.get(), q_want, q_budget) == "");
+      if (turned) CHECK(difference(q_out.get(), q_want, q_tolerance) == "");
       const auto written = [](const Tensor& cache_got) {
         const auto all = values(cache_got);
         return std::count_if(all.begin(), all.end(), [](double x) { return !std::isnan(x); });

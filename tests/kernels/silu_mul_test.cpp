@@ -10,10 +10,10 @@ TEST_SUITE_BEGIN("kernels");
 namespace {
 
 struct Expected {
-  std::vector<double> value, budget;
+  std::vector<double> value, tolerance;
 };
 
-/// In double, the first `count` elements; the others stay as they are. The budget is 8 times the f32 rounding of the
+/// In double, the first `count` elements; the others stay as they are. The tolerance is 8 times the f32 rounding of the
 /// formula: 2 u for the exponential, which is at most all of the denominator, and u for the sum, the quotient and the
 /// product. Where exp(-g) overflows the result is 0 instead of less than 90 · 2⁻¹²⁸.
 Expected silu_in_double(const Tensor& gate, const Tensor& up, int64_t count) {
@@ -21,7 +21,7 @@ Expected silu_in_double(const Tensor& gate, const Tensor& up, int64_t count) {
   for (int64_t i = 0; i < gate.count(); ++i) {
     const double g = gate.flat(i), x = g / (1 + std::exp(-g)) * up.flat(i);
     e.value.push_back(i < count ? x : g);
-    e.budget.push_back(i < count ? 8 * 5 * u * std::abs(x) + 0x1p-121 * std::abs(up.flat(i)) : 0);
+    e.tolerance.push_back(i < count ? 8 * 5 * u * std::abs(x) + 0x1p-121 * std::abs(up.flat(i)) : 0);
   }
   return e;
 }
@@ -45,7 +45,7 @@ TEST_CASE("silu_mul equals its formula and touches nothing beyond the last eleme
         OnDevice in(gate, shifted), other(up, shifted);
         silu_mul(in.data(), other.data(), count, nullptr);
         const Expected e = silu_in_double(gate, up, count);
-        CHECK(difference(in.get(), e.value, e.budget) == "");
+        CHECK(difference(in.get(), e.value, e.tolerance) == "");
       }
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("silu_mul of packed rows equals its formula") {
       const Expected e = silu_in_double(gate, up, gate.count());
       OnDevice gate_up(packed, shifted), out({N, F}, shifted);
       silu_mul_packed(out.data(), gate_up.data(), N, F, nullptr);
-      CHECK(difference(out.get(), e.value, e.budget) == "");
+      CHECK(difference(out.get(), e.value, e.tolerance) == "");
     }
 }
 

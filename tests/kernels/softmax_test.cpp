@@ -15,10 +15,10 @@ using Softmax = void (*)(float*, const float*, int, int, cudaStream_t);
 constexpr Softmax rungs_of_softmax[] = {softmax_01, softmax_02, softmax_03};
 
 struct Expected {
-  std::vector<double> value, budget;
+  std::vector<double> value, tolerance;
 };
 
-/// In double. The budget is 8 times the f32 rounding of the formula: with d = x - max the difference, and 2 to the
+/// In double. The tolerance is 8 times the f32 rounding of the formula: with d = x - max the difference, and 2 to the
 /// power of d · log2(e), are off by some |d| · u of the exponential, and so is the sum by the mean of that; adding C
 /// terms is off by some √C · u, and exponential and quotient by 4 u. An exponential below 2⁻¹²⁶ may become 0.
 Expected softmax_in_double(const Tensor& x) {
@@ -34,7 +34,7 @@ Expected softmax_in_double(const Tensor& x) {
     for (int64_t c = 0; c < C; ++c) {
       const double p = std::exp(row[c] - largest) / sum, d = p > 0 ? largest - row[c] : 0;
       e.value.push_back(p);
-      e.budget.push_back(8 * u * p * (d + mean_distance + random_walk(double(C)) + 4) + 0x1p-126);
+      e.tolerance.push_back(8 * u * p * (d + mean_distance + random_walk(double(C)) + 4) + 0x1p-126);
     }
   }
   return e;
@@ -52,9 +52,9 @@ void check_softmax(const Tensor& x, bool shifted) {
     CAPTURE(rung);
     OnDevice out(x.shape(), shifted), in(x, shifted);
     softmax(out.data(), in.data(), N, C, nullptr);
-    CHECK(difference(out.get(), e.value, e.budget) == "");
+    CHECK(difference(out.get(), e.value, e.tolerance) == "");
     softmax(in.data(), in.data(), N, C, nullptr);
-    CHECK(difference(in.get(), e.value, e.budget) == "");
+    CHECK(difference(in.get(), e.value, e.tolerance) == "");
   }
 }
 

@@ -34,14 +34,14 @@ TEST_CASE("lesson 15: the logits of rows of several sequences equal the library'
   Batch batch;
   batch.add(1, std::vector<int32_t>{1, 9, 4, 7}, 0, false);
   batch.add(0, std::vector<int32_t>{1, 20}, 0, true);
-  // Two float32 runs, each within the budget that its reference case gives to one.
+  // Two float32 runs, each within the tolerance that its reference case gives to one.
   const Case one = load_case(weights_directory() / "references/15_llama/10_llama_forward_whole_context_gqa");
-  const Budget budget{2 * one.find("logits")->absolute};
+  const Tolerance tolerance{2 * one.find("logits")->absolute};
   for (int call = 0; call < 2; ++call) {
-    Tensor got({int64_t(batch.wanted.size()), c.vocab_size}), want(got.shape());
+    Tensor got({int64_t(batch.logit_rows.size()), c.vocab_size}), want(got.shape());
     lesson_15::llama_forward(ops, got, batch, checkpoint.weights, plain);
     library.forward(want, batch, &fast);
-    CHECK(compare(got, want, budget).pass);
+    CHECK(compare(got, want, tolerance).pass);
     batch.clear();
     batch.add(0, std::vector<int32_t>{5}, 2, true);
     batch.add(1, std::vector<int32_t>{6, 8}, 4, true);

@@ -15,7 +15,7 @@ TEST_SUITE_BEGIN("lessons");
 
 TEST_CASE("lesson 22: counts are those of the library, for every published shape") {
   for (const std::string& name : shape_names()) {
-    const Config c = *named_shape(name);
+    const Config c = *preset(name);
     CAPTURE(name);
     CHECK(lesson_22::parameters(c) == count_parameters(c).total());
     CHECK(lesson_22::course_parameters(c) == count_parameters(c, Formula::course).total());

@@ -35,7 +35,7 @@ TEST_CASE("lesson 23: attention has the FLOPs and bytes that the library derives
 TEST_CASE("lesson 23: the products of every published shape have the FLOPs that the library counts") {
   for (const std::string& name : shape_names())
     for (const Call& call : {Call{1, 100, 0}, Call{3, 1, 99}, Call{2, 5, 7}}) {
-      const Config c = *named_shape(name);
+      const Config c = *preset(name);
       CAPTURE(name);
       CAPTURE(call.rows);
       double products = 0;
@@ -50,7 +50,7 @@ TEST_CASE("lesson 23: the products of every published shape have the FLOPs that 
 
 TEST_CASE("lesson 23: the roof is the library's") {
   for (const std::string& name : roof_names()) {
-    const Roof roof = *named_roof(name);
+    const DevicePeak roof = *named_roof(name);
     CHECK(lesson_23::ridge(roof.bandwidth, roof.flops) == roof.ridge());
     for (const double intensity : {0.1, 1.0, roof.ridge(), 1000.0})
       CHECK(lesson_23::attainable(intensity, roof.bandwidth, roof.flops) == roof.attainable(intensity));

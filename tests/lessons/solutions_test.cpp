@@ -23,17 +23,17 @@ TEST_SUITE_BEGIN("lessons");
 
 /// Two sums of n products of numbers below 1 in magnitude, each in its own order: γ_n each way (Higham 2002,
 /// section 3.1).
-static Budget two_sums_of(int64_t n) { return {2 * double(n + 2) * unit_roundoff * double(n)}; }
+static Tolerance two_sums_of(int64_t n) { return {2 * double(n + 2) * unit_roundoff * double(n)}; }
 
-/// Two float32 runs of the trained decoder, each within the budget that its reference case gives to one.
-static Budget two_float32_runs() {
+/// Two float32 runs of the trained decoder, each within the tolerance that its reference case gives to one.
+static Tolerance two_float32_runs() {
   const Case c = load_case(weights_directory() / "references/06_causal_mask/22_decoder_forward_story_24");
   return {2 * c.find("logits")->absolute};
 }
 
-static void check_equal(const Tensor& got, const Tensor& want, const Budget& budget) {
-  const Comparison c = compare(got, want, budget);
-  INFO("the worst element: got ", c.got, ", want ", c.want, ", ", c.share, " of the budget");
+static void check_equal(const Tensor& got, const Tensor& want, const Tolerance& tolerance) {
+  const Comparison c = compare(got, want, tolerance);
+  INFO("the worst element: got ", c.got, ", want ", c.want, ", ", c.share, " of the tolerance");
   CHECK(c.pass);
 }
 

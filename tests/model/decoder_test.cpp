@@ -47,8 +47,8 @@ static const std::vector<Prompt>& prompts() {
 /// "" when rows of logits, the first for position `start`, are PyTorch's.
 static std::string wrong(const Tensor& logits, const Prompt& prompt, int64_t start) {
   const ConstTensor want = prompt.logits().value.view_rows(start, logits.dim(0));
-  const Comparison c = compare(logits, want, prompt.logits().budget());
-  return c.pass ? "" : fmt::format("{}: position {}, {} times the budget", prompt.reference.input.name, start, c.share);
+  const Comparison c = compare(logits, want, prompt.logits().tolerance());
+  return c.pass ? "" : fmt::format("{}: position {}, {} times the tolerance", prompt.reference.input.name, start, c.share);
 }
 
 /// Feeds tokens [start, start + count) of a prompt as one call.
@@ -71,7 +71,7 @@ TEST_CASE("logits and every tap equal PyTorch's") {
       if (!reference) return;
       CAPTURE(prompt.reference.input.name);
       CAPTURE(name);
-      const Comparison c = compare(tensor, reference->value, reference->budget());
+      const Comparison c = compare(tensor, reference->value, reference->tolerance());
       CHECK(c.shape_problem == "");
       CHECK(c.wrong == 0);
       compared.insert(name);
@@ -148,12 +148,12 @@ TEST_CASE("a call may want no logits, or those of some rows") {
   KvCache cache(ops, decoder.config(), 1, 5);
   Batch batch;
   batch.add(0, std::span(prompt.tokens).first(4), 0, false);
-  batch.wanted = {3, 1};
+  batch.logit_rows = {3, 1};
   Tensor two({2, decoder.config().vocab_size});
   decoder.forward(two, batch, nullptr);
   CHECK(wrong(two.view_rows(0, 1), prompt, 3) == "");
   CHECK(wrong(two.view_rows(1, 1), prompt, 1) == "");
-  batch.wanted.clear();
+  batch.logit_rows.clear();
   Tensor none({0, decoder.config().vocab_size});
   decoder.forward(none, batch, &cache);
   CHECK(wrong(feed(decoder, prompt, 4, 1, &cache), prompt, 4) == "");

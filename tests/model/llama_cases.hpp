@@ -62,12 +62,12 @@ inline Tensor on_host(Device& device, const Tensor& tensor) {
   return host;
 }
 
-/// "" when rows of NAME, the first of them row `first` of the reference, are within the budget.
+/// "" when rows of NAME, the first of them row `first` of the reference, are within the tolerance.
 inline std::string wrong(const Case& c, const std::string& name, const Tensor& got, int64_t first = 0) {
   const Reference& want = *c.find(name);
-  const Comparison r = compare(got, want.value.view_rows(first, got.dim(0)), want.budget());
+  const Comparison r = compare(got, want.value.view_rows(first, got.dim(0)), want.tolerance());
   if (r.pass) return "";
-  return fmt::format("{}, {} at {}: {}{} times the budget", c.input.name, name, first, r.shape_problem, r.share);
+  return fmt::format("{}, {} at {}: {}{} times the tolerance", c.input.name, name, first, r.shape_problem, r.share);
 }
 
 /// Rows [begin, end) of a case as one call.
@@ -77,13 +77,13 @@ inline Batch rows_of(const Case& c, int64_t begin, int64_t end) {
     batch.token.push_back(c.input["tokens"].at<int32_t>(n));
     batch.sequence.push_back(c.input["sequence"].at<int32_t>(n));
     batch.position.push_back(c.input["position"].at<int32_t>(n));
-    batch.wanted.push_back(int32_t(n - begin));
+    batch.logit_rows.push_back(int32_t(n - begin));
   }
   return batch;
 }
 
 inline Tensor logits_of(Model& model, const Batch& batch, KvCache* cache) {
-  Tensor logits = model.backend().device.allocate({int64_t(batch.wanted.size()), model.config().vocab_size});
+  Tensor logits = model.backend().device.allocate({int64_t(batch.logit_rows.size()), model.config().vocab_size});
   model.forward(logits, batch, cache);
   return on_host(model.backend().device, logits);
 }
@@ -213,7 +213,7 @@ inline void check_last_position(const Backend& backend, const Effort& effort) {
     const Ids tokens = ids(c->input["tokens"]);
     Batch batch;
     batch.add(0, tokens, 0, false);
-    batch.wanted.erase(batch.wanted.begin(), batch.wanted.begin() + int64_t(c->input.scalar("from")));
+    batch.logit_rows.erase(batch.logit_rows.begin(), batch.logit_rows.begin() + int64_t(c->input.scalar("from")));
     KvCache cache(model.backend().device, model.config(), 1, int64_t(tokens.size()));
     for (KvCache* with : {&cache, static_cast<KvCache*>(nullptr)})
       if (with || effort.uncached) CHECK(wrong(*c, "logits", logits_of(model, batch, with)) == "");

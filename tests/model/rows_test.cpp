@@ -23,10 +23,10 @@ TEST_CASE("a batch lists its rows, and the logits that are wanted") {
   CHECK(batch.token == Tokens{4, 3, 2, 1, 0});
   CHECK(batch.sequence == Tokens{0, 0, 0, 2, 2});
   CHECK(batch.position == Tokens{0, 1, 2, 7, 8});
-  CHECK(batch.wanted == Tokens{2, 3, 4});
+  CHECK(batch.logit_rows == Tokens{2, 3, 4});
   batch.clear();
   CHECK(batch.rows() == 0);
-  CHECK(batch.wanted.empty());
+  CHECK(batch.logit_rows.empty());
 }
 
 TEST_CASE("rows that follow each other become one run") {
@@ -47,11 +47,11 @@ TEST_CASE("rows that follow each other become one run") {
     CHECK(segment.first == first);
     CHECK(segment.count == count);
     CHECK(segment.sequence == sequence);
-    CHECK(segment.start == start);
+    CHECK(segment.past == start);
   }
   CHECK(values(rows.token) == std::vector<double>{1, 2, 3, 4, 0, 1});
   CHECK(values(rows.position) == std::vector<double>{3, 4, 5, 0, 1, 5});
-  CHECK(values(rows.wanted) == std::vector<double>{0, 1, 2, 4, 5});
+  CHECK(values(rows.logit_rows) == std::vector<double>{0, 1, 2, 4, 5});
 }
 
 TEST_CASE("a batch that cannot be served is refused with a sentence") {
@@ -78,7 +78,7 @@ TEST_CASE("a batch that cannot be served is refused with a sentence") {
 
   Batch batch;
   batch.add(0, Tokens{1}, 0, false);
-  batch.wanted = {1};
+  batch.logit_rows = {1};
   CHECK_THROWS_WITH_AS(room.fill(ops, batch, config, &cache), "logits of row 1 are wanted, but the call has 1 rows",
                        UsageError);
 }

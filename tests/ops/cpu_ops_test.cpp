@@ -24,7 +24,7 @@ TEST_CASE("linear equals loops in double at every size") {
         Tensor out({N, K});
         ops.linear(out, x, weight, bias);
         const Expected e = linear_in_double(x, weight, bias);
-        CHECK(difference(out, e.value, e.budget) == "");
+        CHECK(difference(out, e.value, e.tolerance) == "");
       }
 }
 
@@ -41,7 +41,7 @@ TEST_CASE("a weight in 16 bits gives the product of the numbers that it stands f
         Tensor out({N, K});
         ops.linear(out, x, weight, {});
         const Expected e = linear_in_double(x, weight, {});
-        CHECK(difference(out, e.value, e.budget) == "");
+        CHECK(difference(out, e.value, e.tolerance) == "");
       }
 }
 
@@ -102,8 +102,8 @@ TEST_CASE("matmul and matmul_transposed equal loops in double") {
     matmul(out, a, b);
     matmul_transposed(out_t, a, b_t);
     const Expected e = linear_in_double(a, b_t, Tensor());
-    CHECK(difference(out, e.value, e.budget) == "");
-    CHECK(difference(out_t, e.value, e.budget) == "");
+    CHECK(difference(out, e.value, e.tolerance) == "");
+    CHECK(difference(out_t, e.value, e.tolerance) == "");
   }
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("layer_norm equals loops in double, also for a tiny variance and a lar
       Tensor out({N, C});
       ops.layer_norm(out, x, weight, bias, 1e-5f);
       const Expected e = layer_norm_in_double(x, weight, bias, 1e-5f);
-      CHECK(difference(out, e.value, e.budget) == "");
+      CHECK(difference(out, e.value, e.tolerance) == "");
     }
 }
 
@@ -178,7 +178,7 @@ TEST_CASE("sdpa equals loops in double, with a past and without") {
       Tensor out({T, D});
       ops.sdpa(out, q, k, v);
       const Expected e = attend_in_double(q, k, v);
-      CHECK(difference(out, e.value, e.budget) == "");
+      CHECK(difference(out, e.value, e.tolerance) == "");
     }
 }
 
@@ -198,7 +198,7 @@ TEST_CASE("every head attends to the keys and values of its group") {
         for (int64_t h = 0; h < H; ++h) {
           const int64_t g = h / (H / G);
           const Expected e = attend_in_double(head_of(q, h), head_of(k, g), head_of(v, g));
-          CHECK(difference(head_of(out, h), e.value, e.budget) == "");
+          CHECK(difference(head_of(out, h), e.value, e.tolerance) == "");
         }
       }
 }
@@ -224,8 +224,8 @@ TEST_CASE("sdpa takes scores above 90, whose exp overflows") {
   Tensor out({6, 8});
   ops.sdpa(out, q, k, v);
   const Expected e = attend_in_double(q, k, v);
-  CHECK(difference(out, e.value, e.budget) == "");
-  CHECK(*std::max_element(e.budget.begin(), e.budget.end()) < 1e-2);  // large scores are inexact, but not meaningless
+  CHECK(difference(out, e.value, e.tolerance) == "");
+  CHECK(*std::max_element(e.tolerance.begin(), e.tolerance.end()) < 1e-2);  // large scores are inexact, but not meaningless
 }
 
 TEST_CASE("a query does not see what comes after it") {
@@ -255,13 +255,13 @@ TEST_CASE("attention serves rows of several sequences, and writes only their row
     CAPTURE(segment.sequence);
     const ConstTensor cached_k = cache.k[segment.sequence], cached_v = cache.v[segment.sequence];
     Tensor alone({segment.count, D});
-    const int64_t S = segment.start + segment.count;
+    const int64_t S = segment.past + segment.count;
     ops.sdpa(alone, q.view_rows(segment.first, segment.count), cached_k.view_rows(0, S), cached_v.view_rows(0, S));
     CHECK(values(out.view_rows(segment.first, segment.count)) == values(alone));
     for (const auto& [now, was, fed] : {std::tuple{&cache.k, &before.k, &k}, std::tuple{&cache.v, &before.v, &v}}) {
       const ConstTensor here = (*now)[segment.sequence], old = (*was)[segment.sequence];
-      CHECK(values(here.view_rows(0, segment.start)) == values(old.view_rows(0, segment.start)));
-      CHECK(values(here.view_rows(segment.start, segment.count)) ==
+      CHECK(values(here.view_rows(0, segment.past)) == values(old.view_rows(0, segment.past)));
+      CHECK(values(here.view_rows(segment.past, segment.count)) ==
             values(fed->view_rows(segment.first, segment.count)));
       CHECK(values(here.view_rows(S, capacity - S)) == values(old.view_rows(S, capacity - S)));
     }

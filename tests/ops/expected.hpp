@@ -17,7 +17,7 @@ inline constexpr double u = unit_roundoff;
 inline double sum_error(double n, double norm) { return 8 * std::sqrt(n) * u * norm; }
 
 struct Expected {
-  std::vector<double> value, budget;
+  std::vector<double> value, tolerance;
 };
 
 inline Expected linear_in_double(const Tensor& x, const Tensor& weight, const Tensor& bias) {
@@ -31,7 +31,7 @@ inline Expected linear_in_double(const Tensor& x, const Tensor& weight, const Te
         sum += product, squares += product * product;
       }
       e.value.push_back(sum);
-      e.budget.push_back(sum_error(double(C + 1), std::sqrt(squares)));
+      e.tolerance.push_back(sum_error(double(C + 1), std::sqrt(squares)));
     }
   return e;
 }
@@ -66,7 +66,7 @@ inline Expected layer_norm_in_double(const Tensor& x, const Tensor& weight, cons
     for (int64_t c = 0; c < C; ++c) {
       const double x_c = x.value(n * C + c), out = (x_c - mean) * scale * weight.value(c);
       e.value.push_back(out + bias.value(c));
-      e.budget.push_back(std::fabs(weight.value(c)) * scale * (mean_error + u * std::fabs(x_c - mean)) +
+      e.tolerance.push_back(std::fabs(weight.value(c)) * scale * (mean_error + u * std::fabs(x_c - mean)) +
                          std::fabs(out) * (spread_error / 2 + 6 * u) + u * std::fabs(e.value.back()));
     }
   }
@@ -85,7 +85,7 @@ inline Expected rms_norm_in_double(const Tensor& x, const Tensor& weight, float 
     const double spread_error = sum_error(double(C), std::sqrt(fourth)) / double(C) / spread;
     for (int64_t c = 0; c < C; ++c) {
       e.value.push_back(x.value(n * C + c) / std::sqrt(spread) * weight.value(c));
-      e.budget.push_back(std::fabs(e.value.back()) * (spread_error / 2 + 6 * u));
+      e.tolerance.push_back(std::fabs(e.value.back()) * (spread_error / 2 + 6 * u));
     }
   }
   return e;
@@ -120,7 +120,7 @@ inline Expected attend_in_double(const Tensor& q, const Tensor& k, const Tensor&
         out += product, size += std::fabs(product), squares += product * product;
       }
       e.value.push_back(out);
-      e.budget.push_back(size * weight_error + sum_error(double(visible), std::sqrt(squares)));
+      e.tolerance.push_back(size * weight_error + sum_error(double(visible), std::sqrt(squares)));
     }
   }
   return e;

@@ -19,7 +19,7 @@ static Tensor row(std::initializer_list<float> list) {
   return t;
 }
 
-TEST_CASE("compare passes up to the budget and not beyond") {
+TEST_CASE("compare passes up to the tolerance and not beyond") {
   const Tensor want = row({1, 2, 3, 4});
   CHECK(compare(row({1, 2, 3.25f, 4}), want, {.absolute = 0.25}).pass);
   const Comparison c = compare(row({1, 2.25f, 3.5f, 4}), want, {.absolute = 0.125});
@@ -32,11 +32,11 @@ TEST_CASE("compare passes up to the budget and not beyond") {
   CHECK(c.share == 4);
 }
 
-TEST_CASE("compare never lets NaN pass, not even as NaN or under an infinite budget") {
-  for (const double budget : {0.0, 1.0, double(infinity)}) {
-    CHECK_FALSE(compare(row({nan_value}), row({1}), {.absolute = budget}).pass);
-    CHECK_FALSE(compare(row({1}), row({nan_value}), {.absolute = budget}).pass);
-    CHECK_FALSE(compare(row({nan_value}), row({nan_value}), {.absolute = budget}).pass);
+TEST_CASE("compare never lets NaN pass, not even as NaN or under an infinite tolerance") {
+  for (const double tolerance : {0.0, 1.0, double(infinity)}) {
+    CHECK_FALSE(compare(row({nan_value}), row({1}), {.absolute = tolerance}).pass);
+    CHECK_FALSE(compare(row({1}), row({nan_value}), {.absolute = tolerance}).pass);
+    CHECK_FALSE(compare(row({nan_value}), row({nan_value}), {.absolute = tolerance}).pass);
   }
   CHECK_FALSE(compare(row({1}), row({2}), {.absolute = nan_value}).pass);
   const Comparison c = compare(row({0, nan_value, 5}), row({0, 0, 0}), {.absolute = 1});
@@ -54,18 +54,18 @@ TEST_CASE("compare takes an infinity only for itself") {
   CHECK(compare(row({infinity, 1}), row({infinity, 1}), {}).infinite == 1);
 }
 
-TEST_CASE("compare holds each element to its own budget") {
-  const Tensor want = row({0, 0}), budget = row({0.5f, 0.125f});
-  CHECK(compare(row({0.5f, 0.125f}), want, {.each = &budget}).pass);
-  const Comparison c = compare(row({0.25f, 0.25f}), want, {.each = &budget});
+TEST_CASE("compare holds each element to its own tolerance") {
+  const Tensor want = row({0, 0}), tolerance = row({0.5f, 0.125f});
+  CHECK(compare(row({0.5f, 0.125f}), want, {.each = &tolerance}).pass);
+  const Comparison c = compare(row({0.25f, 0.25f}), want, {.each = &tolerance});
   CHECK(c.wrong == 1);
   CHECK(c.worst == 1);
   CHECK(c.share == 2);
-  const Tensor short_budget = row({1});
-  CHECK_THROWS_AS(compare(row({0, 0}), want, {.each = &short_budget}), ShapeError);
+  const Tensor short_tolerance = row({1});
+  CHECK_THROWS_AS(compare(row({0, 0}), want, {.each = &short_tolerance}), ShapeError);
 }
 
-TEST_CASE("compare wants integers exactly, whatever the budget") {
+TEST_CASE("compare wants integers exactly, whatever the tolerance") {
   Tensor got({2}, DType::i64), want({2}, DType::i64);
   got.at<int64_t>(0) = want.at<int64_t>(0) = 7;
   got.at<int64_t>(1) = want.at<int64_t>(1) = (int64_t(1) << 60) + 1;

@@ -141,7 +141,7 @@ TEST_CASE("a tokenizer.json says what it does not know, and what is known") {
   says(model(R"("vocab": {"a": 0, "b": 1}, "merges": [["a", "b"]])"), "merges: 0: \"ab\" is no token of vocab");
   says(model(R"("vocab": {"a": 0}, "merges": ["a"])"), "merges: 0: wanted two tokens, found \"a\"");
   says(model(R"("vocab": {"a": 0}, "merges": [7])"), "merges: 0: wanted two tokens, found 7");
-  says(model(R"("vocab": {"a": 0})"), "merges: wanted a list, found null");
+  says(model(R"("vocab": {"a": 0})"), "merges: wanted a list, found none");
   says(model(R"("vocab": {"a": 0}, "merges": [], "dropout": 0.1)"), "dropout: wanted none, found 0.1");
   says(model(R"("vocab": {"a": 0}, "merges": [], "unk_token": "u")"), "unk_token: \"u\" is no token of vocab");
   says(model(R"("vocab": {"a": 0}, "merges": [], "byte_fallback": 3)"), "byte_fallback: wanted true or false, found 3");

@@ -69,7 +69,7 @@ std::vector<Call> calls_of(const BatchRun& run) {
   return calls;
 }
 
-double predict_seconds(const Config& config, const BatchRun& run, DType weights, const Roof& roof) {
+double predict_seconds(const Config& config, const BatchRun& run, DType weights, const DevicePeak& roof) {
   const ElementBytes bytes{double(bytes_of(weights)), 4, 4};
   double seconds = 0;
   for (const Call& call : calls_of(run))

@@ -40,6 +40,6 @@ PredictedMemory predict_memory(const Config& config, const BatchRun& run, const 
 std::vector<Call> calls_of(const BatchRun& run);
 
 /// The least that a roof allows: each operation of each call is bound by computing or by memory.
-double predict_seconds(const Config& config, const BatchRun& run, DType weights, const Roof& roof);
+double predict_seconds(const Config& config, const BatchRun& run, DType weights, const DevicePeak& roof);
 
 }  // namespace rungs

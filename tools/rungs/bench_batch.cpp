@@ -127,7 +127,7 @@ void measure_cell(Cell& cell, const Bench& bench, Progress& progress) {
     cell.time = measure([&] {
       generate(*model, prompts, cell.run.options(), [&](const Step& step) {
         if (!first) return;
-        progress.advance(int64_t(step.fed.size()));
+        progress.advance(int64_t(step.tokens.size()));
         if (bench.on_gpu() && step.sequence == 0) least = std::min(least, backend.device.free_memory().value_or(0));
       });
       if (first) peak = peak_memory();  // a run after it begins with what malloc kept of this one

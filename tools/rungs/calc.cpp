@@ -21,7 +21,7 @@ double parse_element_bytes(const std::string& field, const std::string& text) {
 }
 
 CalcShape known_shape(const std::string& model) {
-  if (const std::optional<Config> named = named_shape(model)) return {*named, named->directory.string()};
+  if (const std::optional<Config> named = preset(model)) return {*named, named->directory.string()};
   if (!std::filesystem::exists(model))
     throw UsageError(fmt::format("model: \"{}\" is no file or directory, and no shape among {}{}", model,
                                  fmt::join(shape_names(), ", "), did_you_mean(model, shape_names())));

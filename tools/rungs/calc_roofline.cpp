@@ -43,7 +43,7 @@ MeasuredRoof roof_of(const std::string& device, bool quiet) {
     if (!quiet) fmt::print(stderr, "Measuring the roof of this machine ...\n");
     return measure_roof();
   }
-  if (const std::optional<Roof> roof = named_roof(device)) return {*roof};
+  if (const std::optional<DevicePeak> roof = named_roof(device)) return {*roof};
   throw UsageError(
       fmt::format("device: wanted {}, found \"{}\"{}", known_devices(), device, did_you_mean(device, roof_names())));
 }
@@ -146,7 +146,7 @@ ordered_json rows_json(const RooflineQuestion& q, const std::vector<Point>& poin
 }
 
 ordered_json report(const RooflineQuestion& q, const std::vector<Point>& points, bool run) {
-  const Roof& roof = q.roof.roof;
+  const DevicePeak& roof = q.roof.roof;
   ordered_json all = {{"model", q.shape.name},
                       {"device", roof.name},
                       {"source", roof.source},
@@ -163,7 +163,7 @@ ordered_json report(const RooflineQuestion& q, const std::vector<Point>& points,
 }
 
 void print_text(const RooflineQuestion& q, const std::vector<Point>& points, bool run) {
-  const Roof& roof = q.roof.roof;
+  const DevicePeak& roof = q.roof.roof;
   fmt::print("{} ({})\n  {}, {:.4g} GB/s of 10^9 bytes; the ridge is at {:.1f} FLOP/byte\n", roof.name, roof.source,
              speed(roof.flops), roof.bandwidth * 1e-9, roof.ridge());
   fmt::print("{}", q.roof.noise());
@@ -201,7 +201,7 @@ void print_text(const RooflineQuestion& q, const std::vector<Point>& points, boo
 /// A panel for each phase, both axes logarithmic: the roof, and the operations on it or, measured, below it.
 std::vector<Panel> panels(const RooflineQuestion& q, const std::vector<Point>& points, bool run) {
   constexpr const char* colours[] = {"#00798c", "#d1495b", "#edae49", "#66a182", "#2e4057", "#8d5fd3"};
-  const Roof& roof = q.roof.roof;
+  const DevicePeak& roof = q.roof.roof;
   double least = roof.ridge(), most = roof.ridge();
   for (const Point& p : points)
     least = std::min(least, p.operation.work.intensity()), most = std::max(most, p.operation.work.intensity());

@@ -67,15 +67,15 @@ class Watcher {
     if (command.trace && command.json) {
       steps_.push_back({{"sequence", step.sequence},
                         {"step", step.number},
-                        {"previous", step.previous},
-                        {"current", step.current},
-                        {"fed", step.fed},
-                        {"text", ordered_json::parse(shown(session_.tokenizer, step.fed))},
+                        {"past", step.past},
+                        {"position", step.position},
+                        {"tokens", step.tokens},
+                        {"text", ordered_json::parse(shown(session_.tokenizer, step.tokens))},
                         {"token", step.token}});
     } else if (command.trace) {
       const std::string sequence = prompts_.size() > 1 ? fmt::format("prompt {}  ", step.sequence + 1) : "";
-      fmt::print("{}step {:>3}  previous {:>4}  current {:>4}  fed {}  text {}\n", sequence, step.number, step.previous,
-                 step.current, ordered_json(step.fed).dump(), shown(session_.tokenizer, step.fed));
+      fmt::print("{}step {:>3}  past {:>4}  position {:>4}  tokens {}  text {}\n", sequence, step.number, step.past,
+                 step.position, ordered_json(step.tokens).dump(), shown(session_.tokenizer, step.tokens));
     } else if (streams()) {
       fmt::print("{}", text);
       std::fflush(stdout);

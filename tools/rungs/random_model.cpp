@@ -10,7 +10,7 @@
 namespace rungs {
 
 int make_random_model(const RandomModelCommand& command) {
-  std::optional<Config> config = named_shape(command.shape);
+  std::optional<Config> config = preset(command.shape);
   if (!config)
     throw UsageError(fmt::format("shape: wanted {}, found \"{}\"", fmt::join(shape_names(), ", "), command.shape));
   if (command.dtype != "f32" && command.dtype != "bf16")

@@ -6,7 +6,7 @@ namespace rungs {
 
 namespace {
 
-const Roof roofs[] = {
+const DevicePeak roofs[] = {
     {"A100", 312e12, 2039e9, "NVIDIA A100 data sheet, 80 GB SXM; bf16, dense"},
     {"H100", 989e12, 3350e9, "NVIDIA H100 data sheet, 80 GB SXM; bf16, dense"},
     {"H200", 989e12, 4800e9, "NVIDIA H200 data sheet, SXM; bf16, dense"},
@@ -23,19 +23,19 @@ std::string letters_of(std::string_view name) {
 
 }  // namespace
 
-double Roof::attainable(double intensity) const { return std::min(flops, bandwidth * intensity); }
+double DevicePeak::attainable(double intensity) const { return std::min(flops, bandwidth * intensity); }
 
-double Roof::seconds(const Work& work) const { return std::max(work.flops / flops, work.bytes / bandwidth); }
+double DevicePeak::seconds(const Work& work) const { return std::max(work.flops / flops, work.bytes / bandwidth); }
 
-std::optional<Roof> named_roof(std::string_view name) {
-  for (const Roof& roof : roofs)
+std::optional<DevicePeak> named_roof(std::string_view name) {
+  for (const DevicePeak& roof : roofs)
     if (letters_of(roof.name) == letters_of(name)) return roof;
   return std::nullopt;
 }
 
 std::vector<std::string> roof_names() {
   std::vector<std::string> names;
-  for (const Roof& roof : roofs) names.push_back(roof.name);
+  for (const DevicePeak& roof : roofs) names.push_back(roof.name);
   return names;
 }
 

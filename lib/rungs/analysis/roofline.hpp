@@ -12,7 +12,7 @@
 namespace rungs {
 
 /// A device as two numbers.
-struct Roof {
+struct DevicePeak {
   std::string name;
   double flops = 0;                                   ///< floating-point operations a second
   double bandwidth = 0;                               ///< bytes of memory a second
@@ -25,7 +25,7 @@ struct Roof {
 };
 
 /// "A100", "H100", "H200", "RTX 4090": dense products of bf16 with sums in f32. Nothing for another name.
-std::optional<Roof> named_roof(std::string_view name);
+std::optional<DevicePeak> named_roof(std::string_view name);
 /// All names, as they are usually written.
 std::vector<std::string> roof_names();
 

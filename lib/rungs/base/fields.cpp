@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "rungs/base/error.hpp"
 #include "rungs/base/file.hpp"
 
 namespace rungs {
@@ -30,7 +29,9 @@ const json& Fields::at(const char* name) const {
 }
 
 void Fields::fail(const char* name, const std::string& wanted) const {
-  throw FileError(fmt::format("{}: {}{}: wanted {}, found {}", file_, prefix_, name, wanted, brief(at(name))));
+  const auto it = object_.find(name);
+  throw FileError(fmt::format("{}: {}{}: wanted {}, found {}", file_, prefix_, name, wanted,
+                              it == object_.end() ? "none" : brief(*it)));
 }
 
 static bool is_whole(const json& value, int64_t least, int64_t most) {
@@ -53,6 +54,16 @@ bool Fields::truth(const char* name, bool otherwise) const {
   if (!has(name)) return otherwise;
   if (!at(name).is_boolean()) fail(name, "true or false");
   return at(name).get<bool>();
+}
+
+std::string Fields::text(const char* name) const {
+  if (!has(name) || !at(name).is_string()) fail(name, "a string");
+  return at(name).get<std::string>();
+}
+
+const json& Fields::list(const char* name) const {
+  if (!has(name) || !at(name).is_array()) fail(name, "a list");
+  return at(name);
 }
 
 std::string Fields::one_of(const char* name, const std::vector<std::string>& known) const {
@@ -78,6 +89,10 @@ std::vector<int32_t> Fields::whole_list(const char* name, int64_t least, int64_t
 }
 
 Fields Fields::inner(const char* name) const { return {at(name), file_, prefix_ + name + "."}; }
+
+FileError unknown_type(const std::string& where, const std::string& type, const std::string& known) {
+  return FileError(fmt::format("{}: {} is not known; known are {}", where, type, known));
+}
 
 json read_json_object(const std::filesystem::path& path) {
   json object = parse_json(read_text(path), path.string());

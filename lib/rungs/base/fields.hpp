@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "rungs/base/error.hpp"
 #include "rungs/base/json.hpp"
 
 namespace rungs {
@@ -25,6 +26,10 @@ class Fields {
   double number(const char* name, double above, double below) const;
   /// \throws FileError when it is there and not a boolean.
   bool truth(const char* name, bool otherwise) const;
+  /// \throws FileError when it is absent or not a string.
+  std::string text(const char* name) const;
+  /// \throws FileError when it is absent or not a list.
+  const nlohmann::json& list(const char* name) const;
   /// One of these texts. \throws FileError that lists them.
   std::string one_of(const char* name, const std::vector<std::string>& known) const;
   /// A whole number or a list of them, each in [least, most]; none when absent. \throws FileError
@@ -38,6 +43,9 @@ class Fields {
   const nlohmann::json& object_;
   std::string file_, prefix_;
 };
+
+/// The error that names a kind of thing, and those that are known.
+FileError unknown_type(const std::string& where, const std::string& type, const std::string& known);
 
 /// Parses a file that must hold a JSON object. \throws FileError
 nlohmann::json read_json_object(const std::filesystem::path& path);

@@ -13,7 +13,7 @@ namespace {
 struct Sequence {
   int64_t number;               // which prompt
   std::vector<int32_t> tokens;  // the prompt, and what was drawn
-  int64_t fed = 0;              // positions that the cache holds
+  int64_t cached = 0;           // positions that the cache holds
   Sampler sampler;
   bool done = false;
 };
@@ -34,11 +34,11 @@ struct Loop {
   bool device_chooses = false;
 
   /// First row of `s` that this step feeds.
-  int64_t start(const Sequence& s) const { return options.cache ? s.fed : 0; }
+  int64_t past(const Sequence& s) const { return options.cache ? s.cached : 0; }
 
   /// Runs the rows gathered so far, whose logits go to row `first` and on. Returns the row after them.
   int64_t flush(int64_t first) {
-    const auto count = int64_t(batch.wanted.size());
+    const auto count = int64_t(batch.logit_rows.size());
     if (count == 0) return first;
     Tensor part = logits.view_rows(first, count);  // (count, V)
     KvCache* with = options.cache ? &cache : nullptr;
@@ -67,13 +67,13 @@ struct Loop {
     int64_t row = 0;  // of the logits, for the first sequence in the batch
     for (const Sequence& s : sequences) {
       if (s.done) continue;
-      int64_t at = start(s);
-      std::span<const int32_t> left = std::span(s.tokens).subspan(size_t(at));
+      int64_t position = past(s);
+      std::span<const int32_t> left = std::span(s.tokens).subspan(size_t(position));
       while (!left.empty()) {
         if (size_t(batch.rows()) + left.size() > most) row = flush(row);
         const size_t n = options.cache ? std::min(left.size(), most) : left.size();
-        batch.add(int32_t(s.number), left.first(n), at, /*only_last=*/true);
-        left = left.subspan(n), at += int64_t(n);
+        batch.add(int32_t(s.number), left.first(n), position, /*only_last=*/true);
+        left = left.subspan(n), position += int64_t(n);
         if (!left.empty()) flush(row);  // a piece of a long prompt: its logits give way to those of the next piece
       }
     }
@@ -86,13 +86,13 @@ struct Loop {
     for (Sequence& s : sequences) {
       if (s.done) continue;
       const int32_t token =
-          device_chooses ? chosen[row] : s.sampler.choose(std::span(host).subspan(V * row, V), draws[row]);
+          device_chooses ? chosen[row] : s.sampler.sample(std::span(host).subspan(V * row, V), draws[row]);
       ++row;
-      const int64_t previous = start(s), current = int64_t(s.tokens.size());
-      if (on_step) on_step({s.number, step, previous, current, std::span(s.tokens).subspan(size_t(previous)), token});
-      s.fed = current;
+      const int64_t position = int64_t(s.tokens.size());
+      if (on_step) on_step({s.number, step, past(s), position, std::span(s.tokens).subspan(size_t(past(s))), token});
+      s.cached = position;
       s.tokens.push_back(token);
-      s.done = options.ends(token) || step + 1 == options.max_tokens || current + 1 == context;
+      s.done = options.ends(token) || step + 1 == options.max_tokens || position + 1 == context;
     }
   }
 };

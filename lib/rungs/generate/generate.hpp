@@ -28,11 +28,12 @@ struct GenerateOptions {
 
 /// What one step did with one sequence.
 struct Step {
-  int64_t sequence;              ///< which of the prompts
-  int64_t number;                ///< of the step, from 0
-  int64_t previous, current;     ///< positions [previous, current) were fed
-  std::span<const int32_t> fed;  ///< the tokens at these positions
-  int32_t token;                 ///< drawn for position `current`
+  int64_t sequence;                 ///< which of the prompts
+  int64_t number;                   ///< of the step, from 0
+  int64_t past;                     ///< tokens of the sequence that were in the cache before
+  int64_t position;                 ///< of the token that was drawn
+  std::span<const int32_t> tokens;  ///< fed by this step: those of positions [past, position)
+  int32_t token;                    ///< that was drawn
 };
 
 /// \throws UsageError for a prompt without tokens or one that leaves no room in the context, and for a max_tokens below

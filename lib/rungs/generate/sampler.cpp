@@ -88,12 +88,12 @@ int32_t sample(std::span<const float> probabilities, double draw) {
   return last;
 }
 
-int32_t Sampler::choose(std::span<const float> logits, double draw) {
+int32_t Sampler::sample(std::span<const float> logits, double draw) {
   if (pick_) return pick_(logits, options_, draw);
   if (options_.temperature == 0 && !logits.empty()) return int32_t(largest(logits));
   probabilities_.resize(logits.size());
   probabilities(probabilities_, logits, options_, order_);
-  return sample(probabilities_, draw);
+  return rungs::sample(probabilities_, draw);
 }
 
 }  // namespace rungs

@@ -40,8 +40,8 @@ class Sampler {
   }
   /// The number that chooses the next token; 0 where no draw could change it.
   double next_draw() { return pick_ || options_.temperature > 0 ? draw(random_) : 0; }
-  int32_t choose(std::span<const float> logits, double draw);
-  int32_t next(std::span<const float> logits) { return choose(logits, next_draw()); }
+  int32_t sample(std::span<const float> logits, double draw);
+  int32_t next(std::span<const float> logits) { return sample(logits, next_draw()); }
 
  private:
   SampleOptions options_;

@@ -57,7 +57,7 @@ Case load_case(const fs::path& directory) try {
   c.error = j.value("error", "");
 
   NamedTensors out = load_folder(directory / "out"), taps = load_folder(directory / "taps");
-  NamedTensors budgets = load_folder(directory / "budget");
+  NamedTensors tolerances = load_folder(directory / "budget");
   for (const json& t : j.at("tensors")) {
     Reference r;
     r.name = t.at("name").get<std::string>();
@@ -68,8 +68,8 @@ Case load_case(const fs::path& directory) try {
           fmt::format("{}: {}: wanted {}.npy in out/ or taps/, found none", directory.string(), r.name, r.name));
     r.value = std::move(from.at(r.name));
     r.dims = t.at("dims").get<std::vector<std::string>>();
-    r.absolute = budget_per_error32 * t.value("error32", 0.0);
-    if (budgets.count(r.name)) r.each = std::move(budgets.at(r.name));
+    r.absolute = tolerance_per_error32 * t.value("error32", 0.0);
+    if (tolerances.count(r.name)) r.each = std::move(tolerances.at(r.name));
     c.references.push_back(std::move(r));
   }
   if (c.references.empty() && c.error.empty())

@@ -35,11 +35,11 @@ struct Reference {
   std::string name;
   ConstTensor value;              ///< f64; i32 for ids, i64 for counts
   std::vector<std::string> dims;  ///< {"query", "key"}
-  double absolute = 0;            ///< budget of every element
+  double absolute = 0;            ///< tolerance of every element
   ConstTensor each;               ///< or of each element
   bool is_output = false;         ///< an output must come and must be right; a tap only helps to find the mistake
 
-  Budget budget() const {
+  Tolerance tolerance() const {
     const Tensor& of_each = each;
     return {absolute, each ? &of_each : nullptr};
   }
@@ -57,10 +57,10 @@ struct Case {
   Case copy() const;
 };
 
-/// The error budget is this many times the largest error of PyTorch's own float32 run.
-inline constexpr double budget_per_error32 = 8;
+/// The error tolerance is this many times the largest error of PyTorch's own float32 run.
+inline constexpr double tolerance_per_error32 = 8;
 
-/// Reads one case folder: case.json, in/, out/, taps/, budget/. \throws FileError
+/// Reads one case folder: case.json, in/, out/, taps/, tolerance/. \throws FileError
 Case load_case(const std::filesystem::path& directory);
 
 /// All cases of a lesson, in the order of their names. \throws FileError when there is none.

@@ -17,7 +17,7 @@ struct Diagnosis {
   std::string tap;  ///< when not empty, the mistake explains this tap and not the outputs: a second mistake follows
 };
 
-/// Outputs of two runs are alike within the budgets of the case; NaN equals NaN, and they ended in the same way.
+/// Outputs of two runs are alike within the tolerances of the case; NaN equals NaN, and they ended in the same way.
 bool alike(const Outcome& a, const Outcome& b, const Case& c);
 
 /// Runs every known mistake on the failing cases (at most 24), with finite noise in fresh memory on both sides, and

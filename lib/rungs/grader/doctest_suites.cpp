@@ -15,7 +15,7 @@ static void check(const Case& c, Runner& solution) {
   const Verdict v = judge(solution.run(c.input), c);
   INFO(c.input.name, ": ", v.summary, "\n", describe(v, c));
   CHECK(v.pass);
-  MESSAGE(c.input.name, ": ", v.share, " of the budget used");
+  MESSAGE(c.input.name, ": ", v.share, " of the tolerance used");
 }
 
 void check_case(const char* lesson, const char* name) {

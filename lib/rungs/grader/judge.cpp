@@ -70,11 +70,11 @@ std::vector<Compared> compare_all(const Recording& recording, const Case& c) {
     const Reference* reference = c.find(piece.name);
     if (!reference || reference->is_output != piece.is_output) continue;
     int64_t& first = next_row[piece.name];
-    Budget budget = reference->budget();
-    const ConstTensor kept = budget.each ? window_of(*budget.each, reference->dims, piece.value, first) : ConstTensor();
+    Tolerance tolerance = reference->tolerance();
+    const ConstTensor kept = tolerance.each ? window_of(*tolerance.each, reference->dims, piece.value, first) : ConstTensor();
     const Tensor& each = kept;
-    if (budget.each) budget.each = &each;
-    all.push_back({piece.name, reference, compare(piece.value, window(*reference, piece.value, first), budget), first,
+    if (tolerance.each) tolerance.each = &each;
+    all.push_back({piece.name, reference, compare(piece.value, window(*reference, piece.value, first), tolerance), first,
                    &piece.value});
     first += rows_of(piece.value, reference->dims);
   }

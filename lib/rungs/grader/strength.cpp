@@ -88,7 +88,7 @@ Strength strength(const Lesson& lesson) {
     if (m.rejected == 0) m.problems.push_back("no case rejects it");
     if (m.rejected && !shows_as_declared(m, fate, cases)) m.problems.push_back("it does not show as " + m.shows);
     if (m.rejected && m.best_share < 10)
-      m.problems.push_back(fmt::format("its best case misses the budget by {:.1f} times only", m.best_share));
+      m.problems.push_back(fmt::format("its best case misses the tolerance by {:.1f} times only", m.best_share));
     for (size_t other = 0; other < k; ++other)
       if (lesson.mistakes[other].says != lesson.mistakes[k].says && alike_on_all(fates[other], fate, cases))
         m.problems.push_back("no case tells it from " + lesson.mistakes[other].name);
@@ -100,7 +100,7 @@ Strength strength(const Lesson& lesson) {
 
 std::string to_string(const Strength& s) {
   std::string text = fmt::format("{}: the solution passes {} of {} cases\n", s.lesson, s.solution_passed, s.cases);
-  text += fmt::format("  {:<38}{:<10}{:<18}{}\n", "known mistake", "shows as", "rejected by", "best case, in budgets");
+  text += fmt::format("  {:<38}{:<10}{:<18}{}\n", "known mistake", "shows as", "rejected by", "best case, in tolerances");
   for (const MistakeStrength& m : s.mistakes) {
     const std::string share = std::isinf(m.best_share) ? "-" : fmt::format("{:.3g}", m.best_share);
     text +=

@@ -12,7 +12,7 @@ namespace rungs {
 struct MistakeStrength {
   std::string name, shows;
   size_t rejected = 0, cases = 0;  ///< by how many of how many cases
-  double best_share = 0;  ///< the budget is missed by this factor on the case that shows it best; infinite for errors
+  double best_share = 0;  ///< the tolerance is missed by this factor on the case that shows it best; infinite for errors
   std::vector<std::string> problems;  ///< why the suite, or the mistake's declaration, is not good enough
 };
 
@@ -26,7 +26,7 @@ struct Strength {
 };
 
 /// Runs a lesson's suites on its solution and on every known mistake. A suite is too weak when a mistake passes, when
-/// two mistakes of different sentences give the same output on all cases, or when one misses the budget by less than
+/// two mistakes of different sentences give the same output on all cases, or when one misses the tolerance by less than
 /// ten times on its best case.
 Strength strength(const Lesson& lesson);
 

@@ -13,7 +13,7 @@ double multiply_add_rate(int threads);
 
 /// A measured roof, and how far it can be trusted.
 struct MeasuredRoof {
-  Roof roof;
+  DevicePeak roof;
   double spread = 0;  ///< of the better half of the rounds, of either number, relative to the best
   double taken = 0;   ///< share of the threads' time that other programs got
   bool noisy() const { return spread > 0.1 || taken > 0.1; }

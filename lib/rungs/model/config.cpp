@@ -115,7 +115,7 @@ Config load_config(const std::filesystem::path& directory_or_bin) {
   Config c;
   c.directory = directory;
   c.model_type = fields.one_of("model_type", {"llama", "rungs_decoder"});
-  const bool llama = c.model_type == "llama";
+  const bool llama = c.is_llama();
   c.max_seq_len = fields.whole("max_position_embeddings", 1, most);
   c.hidden_size = fields.whole("hidden_size", 1, most);
   c.intermediate_size = fields.whole("intermediate_size", 1, most);

@@ -30,6 +30,8 @@ struct Config {
   int32_t bos = -1;                 ///< bos_token_id; -1: the model has none
   std::vector<int32_t> eos;         ///< eos_token_id: a text ends with any of these
   std::filesystem::path directory;  ///< where it was read, or the llama2.c file: for messages
+
+  bool is_llama() const { return model_type == "llama"; }  ///< otherwise the decoder of part I
 };
 
 /// Reads DIR/config.json, in the form of any version of transformers, and what generation_config.json says of the end

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 static ConstTensor exactly(const Tensor& tensor, DType dtype, const std::string& name) {
   if (tensor.dtype() == dtype) return tensor.view();
   Tensor out = converted(tensor, dtype);
-  if (bytes_of(dtype) >= bytes_of(DType::f32)) return out;  // widened
+  if (bytes_of(dtype) >= bytes_of(DType::f32)) return out;  // upcast
   for (int64_t i = 0; i < out.count(); ++i)
     if (const double was = tensor.value(i); out.value(i) != was && was == was)
       throw UsageError(fmt::format("{}: element {} is {}, which {} cannot hold: it would be {}", name, i, was,
@@ -114,7 +114,7 @@ void convert_llama(const fs::path& from, const fs::path& to, const ConvertOption
   if (fs::exists(bin ? to : to / "config.json") || fs::exists(to / "model.safetensors"))
     throw UsageError(fmt::format("{}: wanted a place for a new model, found one there", to.string()));
   const Config config = load_config(from);
-  if (config.model_type != "llama")
+  if (!config.is_llama())
     throw UsageError(
         fmt::format("{}: wanted a model of type \"llama\", found \"{}\"", from.string(), config.model_type));
   LlamaCheckpoint model(from, 1);  // of the table of angles nothing is used

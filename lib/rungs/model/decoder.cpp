@@ -52,10 +52,10 @@ void Decoder::forward(Tensor& logits, const Batch& batch, KvCache* cache) {
     attention_block(ops, s.x, w.layers[i], w.epsilon, rows, cache ? &cache->layers[i] : nullptr, s);
     feed_forward_block(ops, s.x, w.layers[i], w.epsilon, s);
   }
-  s.wanted = s.wanted.view_rows(0, rows.wanted.count());
-  s.normed = s.normed.view_rows(0, rows.wanted.count());
-  ops.embedding(s.wanted, s.x, rows.wanted);                                              // (M, C)
-  ops.layer_norm(s.normed, s.wanted, w.final_norm.weight, w.final_norm.bias, w.epsilon);  // (M, C)
+  s.last_x = s.last_x.view_rows(0, rows.logit_rows.count());
+  s.normed = s.normed.view_rows(0, rows.logit_rows.count());
+  ops.embedding(s.last_x, s.x, rows.logit_rows);                                              // (M, C)
+  ops.layer_norm(s.normed, s.last_x, w.final_norm.weight, w.final_norm.bias, w.epsilon);  // (M, C)
   tap("normed", s.normed);
   ops.linear(logits, s.normed, w.output.weight, w.output.bias);  // (M, V)
   tap("logits", logits);

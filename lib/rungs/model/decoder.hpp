@@ -23,13 +23,13 @@ struct DecoderScratch {
   Tensor x, positions, normed, projected;  ///< (N, C)
   Tensor q, k, v, attn_out;                ///< (N, D)
   Tensor hidden;                           ///< (N, F)
-  Tensor wanted;                           ///< (N, C)
+  Tensor last_x;                           ///< (N, C): x of the rows whose logits the caller wants
 
   /// visit(member, its shape) for each, for a call of n rows.
   template <class Visit>
   static void each(const Config& c, int64_t n, Visit visit) {
     for (auto t : {&DecoderScratch::x, &DecoderScratch::positions, &DecoderScratch::normed, &DecoderScratch::projected,
-                   &DecoderScratch::wanted})
+                   &DecoderScratch::last_x})
       visit(t, Shape{n, c.hidden_size});
     for (auto t : {&DecoderScratch::q, &DecoderScratch::k, &DecoderScratch::v, &DecoderScratch::attn_out})
       visit(t, Shape{n, c.head_dim});

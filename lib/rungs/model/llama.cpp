@@ -46,10 +46,10 @@ void Llama::run(const Call& call) {
     attention_block(backend_.steps, s.x, w.layers[i], w, rows, cache ? &cache->layers[i] : nullptr, s);
     feed_forward_block(backend_.steps, s.x, w.layers[i], w.epsilon, s);
   }
-  s.wanted = s.wanted.view_rows(0, rows.wanted.count());
-  s.normed = s.normed.view_rows(0, rows.wanted.count());
-  ops.embedding(s.wanted, s.x, rows.wanted);                  // (M, C)
-  ops.rms_norm(s.normed, s.wanted, w.final_norm, w.epsilon);  // (M, C)
+  s.last_x = s.last_x.view_rows(0, rows.logit_rows.count());
+  s.normed = s.normed.view_rows(0, rows.logit_rows.count());
+  ops.embedding(s.last_x, s.x, rows.logit_rows);                  // (M, C)
+  ops.rms_norm(s.normed, s.last_x, w.final_norm, w.epsilon);  // (M, C)
   tap("normed", s.normed);
   ops.linear(logits, s.normed, w.output, {});  // (M, V)
   tap("logits", logits);

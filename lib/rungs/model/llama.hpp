@@ -52,12 +52,12 @@ struct LlamaScratch {
   Tensor q, attn_out;           ///< (N, H, D)
   Tensor k, v;                  ///< (N, G, D)
   Tensor hidden, up;            ///< (N, F)
-  Tensor wanted;                ///< (N, C)
+  Tensor last_x;                ///< (N, C): x of the rows whose logits the caller wants
 
   /// visit(member, its shape) for each, for a call of n rows.
   template <class Visit>
   static void each(const Config& c, int64_t n, Visit visit) {
-    for (auto t : {&LlamaScratch::x, &LlamaScratch::normed, &LlamaScratch::projected, &LlamaScratch::wanted})
+    for (auto t : {&LlamaScratch::x, &LlamaScratch::normed, &LlamaScratch::projected, &LlamaScratch::last_x})
       visit(t, Shape{n, c.hidden_size});
     for (auto t : {&LlamaScratch::q, &LlamaScratch::attn_out}) visit(t, Shape{n, c.num_heads, c.head_dim});
     for (auto t : {&LlamaScratch::k, &LlamaScratch::v}) visit(t, Shape{n, c.num_kv_heads, c.head_dim});

@@ -38,7 +38,7 @@ std::string lower(std::string_view text) {
 
 }  // namespace
 
-std::optional<Config> named_shape(std::string_view name) {
+std::optional<Config> preset(std::string_view name) {
   std::string wanted = lower(name);
   if (wanted == "8b") wanted = "llama-3-8b";
   if (wanted == "1b") wanted = "llama-3.2-1b";

@@ -6,7 +6,7 @@ namespace rungs {
 
 void Batch::add(int32_t of_sequence, std::span<const int32_t> tokens, int64_t start, bool only_last) {
   for (size_t t = 0; t < tokens.size(); ++t) {
-    if (!only_last || t + 1 == tokens.size()) wanted.push_back(int32_t(token.size()));
+    if (!only_last || t + 1 == tokens.size()) logit_rows.push_back(int32_t(token.size()));
     token.push_back(tokens[t]);
     sequence.push_back(of_sequence);
     position.push_back(int32_t(start + int64_t(t)));
@@ -14,7 +14,7 @@ void Batch::add(int32_t of_sequence, std::span<const int32_t> tokens, int64_t st
 }
 
 void Batch::clear() {
-  for (auto* list : {&token, &sequence, &position, &wanted}) list->clear();
+  for (auto* list : {&token, &sequence, &position, &logit_rows}) list->clear();
 }
 
 static void check(const Batch& batch, const Config& config, const KvCache* cache, int64_t max_rows) {
@@ -35,7 +35,7 @@ static void check(const Batch& batch, const Config& config, const KvCache* cache
     if (cache && (batch.sequence[n] < 0 || batch.sequence[n] >= cache->sequences()))
       fail(fmt::format("sequence {} is not in [0, {})", batch.sequence[n], cache->sequences()));
   }
-  for (const int32_t row : batch.wanted)
+  for (const int32_t row : batch.logit_rows)
     if (row < 0 || row >= batch.rows())
       fail(fmt::format("logits of row {} are wanted, but the call has {} rows", row, batch.rows()));
 }
@@ -45,7 +45,7 @@ static void find_segments(std::vector<Segment>& segments, const Batch& batch) {
   for (int64_t n = 0; n < batch.rows(); ++n) {
     const int64_t sequence = batch.sequence[size_t(n)], position = batch.position[size_t(n)];
     if (!segments.empty() && segments.back().sequence == sequence &&
-        segments.back().start + segments.back().count == position)
+        segments.back().past + segments.back().count == position)
       ++segments.back().count;
     else
       segments.push_back({n, 1, sequence, position});
@@ -67,16 +67,16 @@ const Rows& RowsOnDevice::fill(Device& device, const Batch& batch, const Config&
   put(rows_.token, batch.token);
   put(rows_.sequence, batch.sequence);
   put(rows_.position, batch.position);
-  put(rows_.wanted, batch.wanted);
+  put(rows_.logit_rows, batch.logit_rows);
   Tensor used = device_.view_rows(0, int64_t(host_.size()));
   device.upload(used, host_.data());
   find_segments(rows_.segments, batch);
   if (!cache)
     for (const Segment& segment : rows_.segments)
-      if (segment.start != 0)
+      if (segment.past != 0)
         throw UsageError(
             fmt::format("sequence {} starts at position {}: without a cache the whole sequence must be fed from 0",
-                        segment.sequence, segment.start));
+                        segment.sequence, segment.past));
   return rows_;
 }
 

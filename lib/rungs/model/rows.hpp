@@ -17,7 +17,7 @@ class RowsOnDevice {
 
  private:
   int64_t max_rows_;
-  Tensor device_;              // (4 · max_rows) i32: token, sequence, position, wanted of this call, without gaps
+  Tensor device_;              // (4 · max_rows) i32: token, sequence, position, logit_rows of this call, without gaps
   std::vector<int32_t> host_;  // the same, so that one copy brings them all
   Rows rows_;
 };

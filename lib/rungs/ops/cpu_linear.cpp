@@ -35,7 +35,7 @@ void CpuOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Te
   } else if (weight.dtype() == DType::f32) {
     plan_product(x.rows(), x.cols(), weight.rows());
     matrix(out).noalias() = matrix(x) * matrix(weight).transpose();
-  } else {  // some rows of the weight at a time, widened
+  } else {  // some rows of the weight at a time, upcast
     const int64_t C = weight.cols(), at_a_time = upcast_rows(C);
     if (upcast_.count() < at_a_time * C) upcast_ = Tensor::uninitialised({at_a_time * C});
     for (int64_t first = 0; first < weight.rows(); first += at_a_time) {

@@ -14,11 +14,11 @@ void attention_by_segment(Ops& ops, Tensor& out, const Tensor& q, const Tensor& 
       continue;
     }
     Tensor cached_k = cache->k[s.sequence], cached_v = cache->v[s.sequence];  // (capacity, G, D)
-    Tensor new_k = cached_k.view_rows(s.start, s.count);                      // (T, G, D)
-    Tensor new_v = cached_v.view_rows(s.start, s.count);                      // (T, G, D)
+    Tensor new_k = cached_k.view_rows(s.past, s.count);                      // (T, G, D)
+    Tensor new_v = cached_v.view_rows(s.past, s.count);                      // (T, G, D)
     ops.copy(new_k, k_s);
     ops.copy(new_v, v_s);
-    const int64_t S = s.start + s.count;
+    const int64_t S = s.past + s.count;
     ops.sdpa(out_s, q_s, cached_k.view_rows(0, S), cached_v.view_rows(0, S));
   }
 }

@@ -8,16 +8,17 @@
 
 namespace rungs {
 
-/// Consecutive tokens of one sequence within a call: rows [first, first + count), the first at position `start`.
+/// Consecutive tokens of one sequence within a call: rows [first, first + count). `past` tokens of the sequence come
+/// before them, so the first is at position `past`.
 struct Segment {
   int64_t first, count;
-  int64_t sequence, start;
+  int64_t sequence, past;
 };
 
 /// The rows of one call on the device. Row n is token[n] of sequence[n] at position[n].
 struct Rows {
   Tensor token, sequence, position;  ///< (N) i32
-  Tensor wanted;                     ///< (M) i32: the rows whose logits the caller wants
+  Tensor logit_rows;                 ///< (M) i32: the rows whose logits the caller wants
   std::vector<Segment> segments;     ///< the same rows, segment by segment, on the host
 
   /// A decoding step: no row follows the one before it in the same sequence.

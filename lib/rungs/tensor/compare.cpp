@@ -13,7 +13,7 @@ static int64_t whole(const Tensor& t, int64_t i) {
   return t.dtype() == DType::i32 ? t.data<int32_t>()[i] : t.data<int64_t>()[i];
 }
 
-Comparison compare(const Tensor& got, const Tensor& want, const Budget& budget) {
+Comparison compare(const Tensor& got, const Tensor& want, const Tolerance& tolerance) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   Comparison c;
   if (got.shape() != want.shape()) {
@@ -21,14 +21,14 @@ Comparison compare(const Tensor& got, const Tensor& want, const Budget& budget) 
     c.share = infinity;
     return c;
   }
-  if (budget.each && budget.each->shape() != want.shape())
-    throw ShapeError("compare: the budget has another shape than the reference");
+  if (tolerance.each && tolerance.each->shape() != want.shape())
+    throw ShapeError("compare: the tolerance has another shape than the reference");
   const bool integers = is_integer(got) && is_integer(want);
   c.count = want.count();
   double worst = -1;
   for (int64_t i = 0; i < c.count; ++i) {
     const double g = got.value(i), w = want.value(i);
-    const double allowed = is_integer(want) ? 0 : budget.each ? budget.each->value(i) : budget.absolute;
+    const double allowed = is_integer(want) ? 0 : tolerance.each ? tolerance.each->value(i) : tolerance.absolute;
     c.nans += std::isnan(g);
     c.infinite += std::isinf(g);
     if (got.dtype() == DType::f32) c.unwritten += std::bit_cast<uint32_t>(got.data<float>()[i]) == never_written;

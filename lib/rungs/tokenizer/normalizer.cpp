@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "rungs/base/json.hpp"
-#include "rungs/base/json_fields.hpp"
+#include "rungs/base/fields.hpp"
 #include "rungs/tokenizer/split.hpp"
 #include "rungs/tokenizer/utf8.hpp"
 
@@ -96,22 +96,22 @@ std::string stripped(std::string_view text, bool left, bool right) {
 
 Normalizer read_normalizer(const json& description, const std::string& where) {
   if (description.is_null()) return [](std::string text) { return text; };
-  const std::string type = type_of(description, where);
+  const std::string type = Fields(description, where).text("type");
   if (type == "Sequence") {
     std::vector<Normalizer> steps;
-    for (const json& step : list_of(description, "normalizers", where)) steps.push_back(read_normalizer(step, where));
+    for (const json& step : Fields(description, where).list("normalizers")) steps.push_back(read_normalizer(step, where));
     return [steps](std::string text) {
       for (const Normalizer& step : steps) text = step(std::move(text));
       return text;
     };
   }
   if (type == "Prepend")
-    return [prefix = string_of(description, "prepend", where)](const std::string& text) {
+    return [prefix = Fields(description, where).text("prepend")](const std::string& text) {
       return text.empty() ? text : prefix + text;
     };
   if (type == "Replace")
     return [matches = read_pattern(description.value("pattern", json()), where + ": Replace"),
-            by = string_of(description, "content", where)](const std::string& text) {
+            by = Fields(description, where).text("content")](const std::string& text) {
       return replaced(text, matches, by);
     };
   const auto form = [](int options) {
@@ -123,8 +123,8 @@ Normalizer read_normalizer(const json& description, const std::string& where) {
   if (type == "NFKD") return form(UTF8PROC_DECOMPOSE | UTF8PROC_STABLE | UTF8PROC_COMPAT);
   if (type == "Lowercase") return [](const std::string& text) { return lowercase(text); };
   if (type == "Strip")
-    return [left = flag_of(description, "strip_left", true, where),
-            right = flag_of(description, "strip_right", true, where)](const std::string& text) {
+    return [left = Fields(description, where).truth("strip_left", true),
+            right = Fields(description, where).truth("strip_right", true)](const std::string& text) {
       return stripped(text, left, right);
     };
   throw unknown_type(where, type, "Sequence, Prepend, Replace, NFC, NFD, NFKC, NFKD, Lowercase, Strip");

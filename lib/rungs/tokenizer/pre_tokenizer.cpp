@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "rungs/base/json_fields.hpp"
+#include "rungs/base/fields.hpp"
 #include "rungs/tokenizer/normalizer.hpp"
 #include "rungs/tokenizer/split.hpp"
 
@@ -93,8 +93,8 @@ void rewrite(Pieces& pieces, const std::function<std::string(std::string_view pi
 }
 
 PieceStep read_byte_level(const json& description, const std::string& where) {
-  const bool space = flag_of(description, "add_prefix_space", true, where);
-  const bool cuts = flag_of(description, "use_regex", true, where);
+  const bool space = Fields(description, where).truth("add_prefix_space", true);
+  const bool cuts = Fields(description, where).truth("use_regex", true);
   const PieceStep cut = cut_at(regex(gpt2_pattern), "Isolated", false);
   return [=](Pieces& pieces) {
     if (space)
@@ -105,12 +105,12 @@ PieceStep read_byte_level(const json& description, const std::string& where) {
 }
 
 PieceStep read_metaspace(const json& description, const std::string& where) {
-  const std::string mark = string_of(description, "replacement", where);
-  std::string scheme = flag_of(description, "add_prefix_space", true, where) ? "always" : "never";  // as it was written
-  if (description.contains("prepend_scheme")) scheme = string_of(description, "prepend_scheme", where);
+  const std::string mark = Fields(description, where).text("replacement");
+  std::string scheme = Fields(description, where).truth("add_prefix_space", true) ? "always" : "never";  // as it was written
+  if (description.contains("prepend_scheme")) scheme = Fields(description, where).text("prepend_scheme");
   if (scheme != "always" && scheme != "first" && scheme != "never")
     throw unknown_type(where + ": prepend_scheme", scheme, "always, first, never");
-  const bool cuts = flag_of(description, "split", true, where);
+  const bool cuts = Fields(description, where).truth("split", true);
   const Matcher spaces = literal(" ");
   const PieceStep cut = cut_at(literal(mark), "MergedWithNext", false);
   return [=](Pieces& pieces) {
@@ -130,25 +130,25 @@ PieceStep read_metaspace(const json& description, const std::string& where) {
 }
 
 PieceStep read_split(const json& description, const std::string& where) {
-  const std::string behavior = string_of(description, "behavior", where);
+  const std::string behavior = Fields(description, where).text("behavior");
   static const std::vector<std::string> known = {"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext",
                                                  "Contiguous"};
   if (std::find(known.begin(), known.end(), behavior) == known.end())
     throw unknown_type(where + ": behavior", behavior,
                        "Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous");
   return cut_at(read_pattern(description.value("pattern", json()), where + ": Split"), behavior,
-                flag_of(description, "invert", false, where));
+                Fields(description, where).truth("invert", false));
 }
 
 }  // namespace
 
 PreTokenizer read_pre_tokenizer(const json& description, const std::string& where) {
   if (description.is_null()) return {[](Pieces&) {}, false};
-  const std::string type = type_of(description, where);
+  const std::string type = Fields(description, where).text("type");
   if (type == "Sequence") {
     std::vector<PieceStep> steps;
     bool byte_level = false;
-    for (const json& part : list_of(description, "pretokenizers", where)) {
+    for (const json& part : Fields(description, where).list("pretokenizers")) {
       if (byte_level) throw FileError(where + ": ByteLevel must come last");
       PreTokenizer step = read_pre_tokenizer(part, where);
       steps.push_back(std::move(step.cut));
@@ -163,7 +163,7 @@ PreTokenizer read_pre_tokenizer(const json& description, const std::string& wher
   if (type == "Split") return {read_split(description, where), false};
   if (type == "Metaspace") return {read_metaspace(description, where), false};
   if (type == "Digits") {
-    const bool each = flag_of(description, "individual_digits", false, where);
+    const bool each = Fields(description, where).truth("individual_digits", false);
     return {cut_at(regex("\\p{N}"), each ? "Isolated" : "Contiguous", false), false};
   }
   throw unknown_type(where, type, "Sequence, ByteLevel, Split, Metaspace, Digits");

@@ -1,8 +1,10 @@
 #include "rungs/tokenizer/tokenizer_json.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "rungs/base/json_fields.hpp"
+#include "rungs/base/fields.hpp"
 #include "rungs/tokenizer/byte_level.hpp"
 #include "rungs/tokenizer/utf8.hpp"
 
@@ -55,16 +57,16 @@ TokenizerJson::TokenizerJson(const json& file, const std::string& name) {
 }
 
 void TokenizerJson::read_vocabulary(const json& model, const std::string& where) {
-  const std::string type = model.is_object() && !model.contains("type") ? "BPE" : type_of(model, where);
+  const std::string type = model.is_object() && !model.contains("type") ? "BPE" : Fields(model, where).text("type");
   if (type != "BPE") throw unknown_type(where, type, "BPE");
   if (const json dropout = model.value("dropout", json()); !dropout.is_null() && dropout != 0)
     throw FileError(where + ": dropout: wanted none, found " + brief(dropout));
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"})
     if (const json value = model.value(key, json()); !value.is_null() && value != json(""))
       throw FileError(fmt::format("{}: {}: wanted none, found {}", where, key, brief(value)));
-  byte_fallback_ = flag_of(model, "byte_fallback", false, where);
-  ignore_merges_ = flag_of(model, "ignore_merges", false, where);
-  fuse_unknown_ = flag_of(model, "fuse_unk", false, where);
+  byte_fallback_ = Fields(model, where).truth("byte_fallback", false);
+  ignore_merges_ = Fields(model, where).truth("ignore_merges", false);
+  fuse_unknown_ = Fields(model, where).truth("fuse_unk", false);
 
   const json vocabulary = model.value("vocab", json());
   if (!vocabulary.is_object() || vocabulary.empty())
@@ -108,7 +110,7 @@ void TokenizerJson::read_merges(const json& model, const std::string& where) {
   bool plain = true;
 
   std::vector<MergeRule> rules;
-  for (const json& merge : list_of(model, "merges", where)) {
+  for (const json& merge : Fields(model, where).list("merges")) {
     const std::string at = fmt::format("{}: merges: {}", where, rules.size());
     const auto [left, right] = halves_of(merge, at);
     const auto id = [&](const std::string& token) {
@@ -138,14 +140,14 @@ void TokenizerJson::read_added(const json& list, const std::string& where) {
   for (const json& entry : list) {
     if (!entry.is_object()) throw FileError(fmt::format("{}: wanted an object, found {}", where, brief(entry)));
     Added added;
-    added.text = string_of(entry, "content", where);
+    added.text = Fields(entry, where).text("content");
     const std::string at = where + ": " + brief(added.text);
     added.id = id_of(entry.value("id", json()), at);
-    added.special = flag_of(entry, "special", false, at);
-    added.normalized = flag_of(entry, "normalized", !added.special, at);
-    added.strips_left = flag_of(entry, "lstrip", false, at);
-    added.strips_right = flag_of(entry, "rstrip", false, at);
-    if (flag_of(entry, "single_word", false, at)) throw FileError(at + ": single_word is not supported");
+    added.special = Fields(entry, at).truth("special", false);
+    added.normalized = Fields(entry, at).truth("normalized", !added.special);
+    added.strips_left = Fields(entry, at).truth("lstrip", false);
+    added.strips_right = Fields(entry, at).truth("rstrip", false);
+    if (Fields(entry, at).truth("single_word", false)) throw FileError(at + ": single_word is not supported");
     if (size_t(added.id) >= tokens_.size()) tokens_.resize(size_t(added.id) + 1);
     std::string& token = tokens_[size_t(added.id)];
     if (!token.empty() && token != added.text)

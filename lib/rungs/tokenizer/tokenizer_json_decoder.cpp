@@ -1,7 +1,9 @@
 // The parts of a tokenizer.json that concern what comes out: "decoder" and "post_processor".
+#include <fmt/format.h>
+
 #include <cstdio>
 
-#include "rungs/base/json_fields.hpp"
+#include "rungs/base/fields.hpp"
 #include "rungs/tokenizer/byte_level.hpp"
 #include "rungs/tokenizer/tokenizer_json.hpp"
 
@@ -25,9 +27,9 @@ void TokenizerJson::read_decoder(const json& description, const std::string& whe
   const auto add = [&](auto step) { decode_steps_.emplace_back(std::move(step)); };
   if (description.is_null())  // the library then puts spaces between tokens
     return add([](const std::string& token, bool begins) { return begins ? token : " " + token; });
-  const std::string type = type_of(description, where);
+  const std::string type = Fields(description, where).text("type");
   if (type == "Sequence") {
-    for (const json& part : list_of(description, "decoders", where)) read_decoder(part, where, fused);
+    for (const json& part : Fields(description, where).list("decoders")) read_decoder(part, where, fused);
   } else if (type == "ByteLevel") {
     add([](const std::string& token, bool) { return read_bytes(token).value_or(token); });
   } else if (type == "ByteFallback") {
@@ -37,10 +39,10 @@ void TokenizerJson::read_decoder(const json& description, const std::string& whe
   } else if (type == "Replace") {
     add([step = read_normalizer(description, where)](std::string token, bool) { return step(std::move(token)); });
   } else if (type == "Metaspace") {
-    const std::string mark = string_of(description, "replacement", where);
+    const std::string mark = Fields(description, where).text("replacement");
     const bool prepends = description.contains("prepend_scheme")
-                              ? string_of(description, "prepend_scheme", where) != "never"
-                              : flag_of(description, "add_prefix_space", true, where);
+                              ? Fields(description, where).text("prepend_scheme") != "never"
+                              : Fields(description, where).truth("add_prefix_space", true);
     const Matcher marks = read_pattern({{"String", mark}}, where);
     add([=](const std::string& token, bool begins) {
       std::string text;
@@ -55,7 +57,7 @@ void TokenizerJson::read_decoder(const json& description, const std::string& whe
     const json start = description.value("start", json(0)), stop = description.value("stop", json(0));
     if (!start.is_number_unsigned() || stop != 0)
       throw FileError(where + ": Strip: wanted a count at the start and none at the stop, found " + brief(description));
-    add([what = string_of(description, "content", where), times = start.get<int64_t>(), whole = fused](
+    add([what = Fields(description, where).text("content"), times = start.get<int64_t>(), whole = fused](
             const std::string& token, bool begins) {
       return begins || !whole ? without_front(token, what, times) : token;
     });
@@ -66,14 +68,14 @@ void TokenizerJson::read_decoder(const json& description, const std::string& whe
 
 void TokenizerJson::read_template(const json& description, const std::string& where) {
   if (description.is_null()) return;
-  const std::string type = type_of(description, where);
+  const std::string type = Fields(description, where).text("type");
   if (type == "Sequence") {
-    for (const json& part : list_of(description, "processors", where)) read_template(part, where);
+    for (const json& part : Fields(description, where).list("processors")) read_template(part, where);
   } else if (type == "TemplateProcessing") {
-    const json single = list_of(description, "single", where);
+    const json single = Fields(description, where).list("single");
     const json specials = description.value("special_tokens", json::object());
     if (single.empty() || !single[0].is_object() || !single[0].contains("SpecialToken")) return;
-    const std::string first = string_of(single[0]["SpecialToken"], "id", where);
+    const std::string first = Fields(single[0]["SpecialToken"], where).text("id");
     const json special = specials.is_object() ? specials.value(first, json()) : json();
     const json ids = special.is_object() ? special.value("ids", json()) : json();
     if (!ids.is_array() || ids.size() != 1 || !ids[0].is_number_integer() || ids[0] < 0 || ids[0] >= size())

@@ -23,8 +23,6 @@ class Vocabulary : public Tokenizer {
 
   const std::vector<std::string>& tokens() const { return tokens_; }
   int64_t size() const override { return int64_t(tokens_.size()); }
-  int32_t bos() const { return *bos_; }
-  int32_t eos() const { return *eos_; }
 
   /// Puts a space in front unless there is one or a newline, then takes the longest token that matches, from left to
   /// right. BOS is the caller's to add. \throws UsageError naming the first byte that has no token, and its offset.

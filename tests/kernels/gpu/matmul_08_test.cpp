@@ -6,7 +6,7 @@
 namespace rungs::test {
 
 TEST_SUITE("kernels") {
-  TEST_CASE("matmul_08: a product of bf16 keeps the budget of f32 sums") {
+  TEST_CASE("matmul_08: a product of bf16 keeps the tolerance of f32 sums") {
     if (!matmul_08_runs_here()) {
       MESSAGE("SKIPPED: this GPU is not of compute capability 9.0");
       return;
@@ -33,7 +33,7 @@ TEST_SUITE("kernels") {
       for (int again = 0; again < 3; ++again) {  // barriers that are off by one phase need not fail at once
         Tensor c = poisoned({M, N});
         matmul_08(c.data(), device_a.data<bf16>(), device_b.data<bf16>(), M, N, K, parts, nullptr);
-        CHECK(difference(to_host(c), want.value, want.budget) == "");
+        CHECK(difference(to_host(c), want.value, want.tolerance) == "");
       }
     }
   }

@@ -120,7 +120,7 @@ class MyEngine final : public Engine {
   std::vector<Part> parts(const Config& config) const override {
     std::vector<Part> list;
     for (const Role& role : roles) {
-      if (!(config.model_type == "llama" ? role.llama : role.decoder)) continue;
+      if (!(config.is_llama() ? role.llama : role.decoder)) continue;
       const MyLesson& lesson = my_lesson(role.lesson);
       list.push_back({lesson.name, role.functions, lesson.why.empty(), lesson.why});
       if (role.lesson == 14 && !byte_level_)
@@ -152,7 +152,7 @@ class MyEngine final : public Engine {
   }
 
   std::unique_ptr<Model> model(const std::filesystem::path& path, const LoadOptions& options) override {
-    if (!passed(15) || load_config(path).model_type != "llama") return Engine::model(path, options);
+    if (!passed(15) || !load_config(path).is_llama()) return Engine::model(path, options);
     return std::make_unique<MyLlama>(backend_, path, options);
   }
 
