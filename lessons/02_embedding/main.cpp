@@ -16,7 +16,7 @@ using namespace lesson_02;
 /// The ids of BOS and a text.  (T) i32
 static Tensor tokens_of(const Vocabulary& vocabulary, const std::string& text) {
   std::vector<int32_t> ids = vocabulary.encode(text);
-  ids.insert(ids.begin(), vocabulary.bos());
+  ids.insert(ids.begin(), *vocabulary.bos());
   Tensor tokens({int64_t(ids.size())}, DType::i32);
   std::copy(ids.begin(), ids.end(), tokens.data<int32_t>());
   return tokens;

@@ -53,7 +53,7 @@ int main() {
   const DecoderCheckpoint model(directory);
   const Vocabulary vocabulary(directory / "vocabulary.json");
   std::vector<int32_t> ids = vocabulary.encode("the cat and the dog");
-  ids.insert(ids.begin(), vocabulary.bos());
+  ids.insert(ids.begin(), *vocabulary.bos());
   const Tensor tokens = Tensor::view_of(ids.data(), {int64_t(ids.size())}, DType::i32);  // (T)
   const int64_t T = tokens.count();
   Tensor stream({T, model.config.hidden_size}), raw({T, vocabulary.size()}), logits({T, vocabulary.size()});

@@ -59,7 +59,7 @@ int main() {
   watch_taps([&](const std::string& name, const Tensor& tapped) { seen[name] = tapped.copy(); });
   for (const char* text : {"Lily had a red ball. She took the", "Tom had a new drum. Tom lost the"}) {
     std::vector<int32_t> ids = vocabulary.encode(text);
-    ids.insert(ids.begin(), vocabulary.bos());
+    ids.insert(ids.begin(), *vocabulary.bos());
     const Tensor tokens = Tensor::view_of(ids.data(), {int64_t(ids.size())}, DType::i32);  // (T)
     Tensor logits({tokens.count(), model.config.vocab_size});                              // (T, V)
     lesson_04::decoder_forward(ops, logits, tokens, model.weights);

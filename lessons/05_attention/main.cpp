@@ -59,7 +59,7 @@ int main() {
   const DecoderCheckpoint model(weights_directory() / "decoder");
   const Vocabulary vocabulary(weights_directory() / "decoder/vocabulary.json");
   std::vector<int32_t> ids = vocabulary.encode("Lily had a red ball. She took the");
-  ids.insert(ids.begin(), vocabulary.bos());
+  ids.insert(ids.begin(), *vocabulary.bos());
   const int64_t T = int64_t(ids.size());
   Tensor logits({T, model.config.vocab_size}), weights;  // (T, V), (T, T)
   watch_taps([&](const std::string& name, const Tensor& tapped) {

@@ -38,7 +38,7 @@ int main() {
   const Vocabulary vocabulary(weights_directory() / "decoder/vocabulary.json");
   const auto next_word = [&](const std::string& text, auto* decoder_forward) {
     std::vector<int32_t> ids = vocabulary.encode(text);
-    ids.insert(ids.begin(), vocabulary.bos());
+    ids.insert(ids.begin(), *vocabulary.bos());
     CpuOps ops;
     Tensor logits({int64_t(ids.size()), model.config.vocab_size});  // (T, V)
     decoder_forward(ops, logits, Tensor::view_of(ids.data(), {logits.rows()}, DType::i32), model.weights);

@@ -18,7 +18,7 @@ int main() {
   const DecoderCheckpoint model(weights_directory() / "decoder");
   const Vocabulary words(weights_directory() / "decoder" / "vocabulary.json");
   Ids once = words.encode("Once upon a time"), ben = words.encode("Ben found a red");
-  for (Ids* prompt : {&once, &ben}) prompt->insert(prompt->begin(), words.bos());
+  for (Ids* prompt : {&once, &ben}) prompt->insert(prompt->begin(), *words.bos());
   const int64_t T = 5, V = words.size();
   CpuOps ops;
   Tensor logits({T, V}), p({V});  // (T, V), (V)

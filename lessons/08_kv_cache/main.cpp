@@ -29,7 +29,7 @@ int main() {
   const int64_t L = model.config.num_layers, D = model.config.head_dim, V = words.size();
   CountingOps ops;
   Ids prompt = words.encode("Once upon a time, there");
-  prompt.insert(prompt.begin(), words.bos());
+  prompt.insert(prompt.begin(), *words.bos());
 
   KvCache cache;
   for (int64_t i = 0; i < L; ++i) cache.layers.push_back({Tensor({7, D}), Tensor({7, D})});  // (capacity, D)

@@ -29,7 +29,7 @@ int main() {
   const Vocabulary words(weights_directory() / "hybrid" / "09_multi_head" / "vocabulary.json");
   const Config& c = model.config;
   Ids text = words.encode("Once upon a time, there was a");
-  text.insert(text.begin(), words.bos());
+  text.insert(text.begin(), *words.bos());
   const auto T = int64_t(text.size());
   std::vector<std::string> names;
   for (const int32_t id : text) names.push_back(words.tokens()[size_t(id)]);

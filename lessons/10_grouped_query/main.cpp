@@ -43,7 +43,7 @@ int main() {
   const Vocabulary words(weights_directory() / "hybrid" / "10_grouped_query" / "vocabulary.json");
   const Config& c = model.config;
   Ids text = words.encode("Once upon a time, there was a");
-  text.insert(text.begin(), words.bos());
+  text.insert(text.begin(), *words.bos());
   const size_t prompt = text.size();
   KvCache cache;
   const Shape room{64, c.num_kv_heads, c.head_dim};  // (capacity, G, D)

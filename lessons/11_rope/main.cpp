@@ -63,7 +63,7 @@ int main() {
 
   const Vocabulary words(weights_directory() / "hybrid" / "11_rope" / "vocabulary.json");
   Ids text = words.encode("Once upon a time, there was a");
-  text.insert(text.begin(), words.bos());
+  text.insert(text.begin(), *words.bos());
   const auto change = [&](int64_t first, const char* name, Forward forward) {
     const Tensor here = logits_at(0, text, name, forward), there = logits_at(first, text, name, forward);
     float most = 0;

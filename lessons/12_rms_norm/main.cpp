@@ -56,7 +56,7 @@ int main() {
     const DecoderCheckpoint model(directory);
     const Vocabulary words(directory / "vocabulary.json");
     std::vector<int32_t> ids = words.encode("Once upon a time, there was a girl named Lily. She had a red ball.");
-    ids.insert(ids.begin(), words.bos());
+    ids.insert(ids.begin(), *words.bos());
     const int64_t T = int64_t(ids.size());
     const Shape rows{T, model.config.num_kv_heads, model.config.head_dim};  // (capacity, G, D)
     KvCache cache;

@@ -50,7 +50,7 @@ int main() {
     const DecoderCheckpoint model(directory);
     const Vocabulary words(directory / "vocabulary.json");
     std::vector<int32_t> ids = words.encode("Lily had a red ball. She took the");
-    ids.insert(ids.begin(), words.bos());
+    ids.insert(ids.begin(), *words.bos());
     const int64_t T = int64_t(ids.size()), F = model.config.intermediate_size;
     const Shape rows{T, model.config.num_kv_heads, model.config.head_dim};  // (capacity, G, D)
     KvCache cache;
