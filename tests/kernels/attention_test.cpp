@@ -24,7 +24,7 @@ struct Case {
   Sizes sizes;
   Tensor q, k, v;            // (T, H, D), (S, G, D), (S, G, D)
   std::vector<double> want;  // (T, H, D)
-  double tolerance;             // for each element
+  double tolerance;          // for each element
 };
 
 /// What attention gives, and the largest of all scores, without their sign.

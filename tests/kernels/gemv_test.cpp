@@ -67,7 +67,7 @@ Product gated(const Product& gate, const Product& up) {
     const double silu = gate.value[i] / (1 + std::exp(-gate.value[i]));
     want.value.push_back(silu * up.value[i]);
     want.tolerance.push_back(1.1 * gate.tolerance[i] * std::abs(up.value[i]) + std::abs(silu) * up.tolerance[i] +
-                          8 * unit_roundoff * std::abs(want.value[i]));
+                             8 * unit_roundoff * std::abs(want.value[i]));
   }
   return want;
 }

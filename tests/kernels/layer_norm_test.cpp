@@ -9,8 +9,8 @@ TEST_SUITE_BEGIN("kernels");
 
 namespace {
 
-/// All rungs against double. The tolerance is 8 times the f32 rounding of the formula: the sum of C terms is off by some
-/// √C · u of the sum of their sizes, hence the mean by e = √C · u · mean(|x|) and each difference by e and its own
+/// All rungs against double. The tolerance is 8 times the f32 rounding of the formula: the sum of C terms is off by
+/// some √C · u of the sum of their sizes, hence the mean by e = √C · u · mean(|x|) and each difference by e and its own
 /// rounding; the mean square of the differences is off by some √C · u of itself and by e², which matters where the
 /// variance is small; half of that goes into its root, and a few roundings follow.
 void check_layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon, bool shifted) {
@@ -30,7 +30,7 @@ void check_layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
       const double normed = (x(n, c) - mean) * scale * weight(c);
       want.push_back(normed + bias(c));
       tolerance.push_back(8 * ((mean_error + u * std::abs(x(n, c) - mean)) * scale * std::abs(weight(c)) +
-                            scale_error * std::abs(normed) + u * std::abs(want.back())));
+                               scale_error * std::abs(normed) + u * std::abs(want.back())));
     }
   }
   OnDevice w(weight, shifted), b(bias, shifted);

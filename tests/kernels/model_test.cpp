@@ -107,8 +107,8 @@ double margin(Model& cpu, const Ids& tokens, const SampleOptions& options, doubl
 
 }  // namespace
 
-// The logits of two paths are each within the tolerance of the saved logits of the whole context. Two that are equal but
-// for that, or a draw that lands beside an edge, may be decided either way: there the comparison ends.
+// The logits of two paths are each within the tolerance of the saved logits of the whole context. Two that are equal
+// but for that, or a draw that lands beside an edge, may be decided either way: there the comparison ends.
 TEST_CASE("the device generates the CPU's text whether greedy or sampled" * doctest::skip(kernels_are_checked())) {
   CpuOps cpu_ops;
   Stories cpu(cpu_ops);

@@ -266,8 +266,8 @@ Results run(const Backend& backend, const Layer& w, const Tensor& x_host, const 
 
 }  // namespace
 
-// Both devices may be off by the tolerance of the product, and what norm and rotation add is less than another. An error
-// of q or k moves the scores, and each weight by as much.
+// Both devices may be off by the tolerance of the product, and what norm and rotation add is less than another. An
+// error of q or k moves the scores, and each weight by as much.
 static void check_layer(CudaDevice& ops, const Layer& host, Layer& device, const Batch& batch, bool cached) {
   CpuOps cpu;
   const Tensor x = random_tensor({batch.rows(), host.C}, 9);
@@ -281,9 +281,9 @@ static void check_layer(CudaDevice& ops, const Layer& host, Layer& device, const
   CHECK(compare(got.k, want.k, {.absolute = 2 * k}).pass);
   CHECK(compare(got.v, want.v, {.absolute = v}).pass);
   const double most = std::max(largest(want.normed), largest(want.hidden)) * 4;  // of a product that gate or up is
-  CHECK(
-      compare(got.hidden, want.hidden, {.absolute = most * (tolerance_of(host.gate_up.gate) + tolerance_of(host.gate_up.up))})
-          .pass);
+  CHECK(compare(got.hidden, want.hidden,
+                {.absolute = most * (tolerance_of(host.gate_up.gate) + tolerance_of(host.gate_up.up))})
+            .pass);
   const double score = std::sqrt(double(host.D)) * 2 * (largest(want.q) * k + largest(want.k) * q);
   const double size = std::max(1.0, largest(want.q) * largest(want.k));
   const double context = 2 * largest(want.v) * (score + size * attention_tolerance(double(host.D), 20)) + v;

@@ -225,7 +225,8 @@ TEST_CASE("sdpa takes scores above 90, whose exp overflows") {
   ops.sdpa(out, q, k, v);
   const Expected e = attend_in_double(q, k, v);
   CHECK(difference(out, e.value, e.tolerance) == "");
-  CHECK(*std::max_element(e.tolerance.begin(), e.tolerance.end()) < 1e-2);  // large scores are inexact, but not meaningless
+  CHECK(*std::max_element(e.tolerance.begin(), e.tolerance.end()) <
+        1e-2);  // large scores are inexact, but not meaningless
 }
 
 TEST_CASE("a query does not see what comes after it") {

@@ -67,7 +67,7 @@ inline Expected layer_norm_in_double(const Tensor& x, const Tensor& weight, cons
       const double x_c = x.value(n * C + c), out = (x_c - mean) * scale * weight.value(c);
       e.value.push_back(out + bias.value(c));
       e.tolerance.push_back(std::fabs(weight.value(c)) * scale * (mean_error + u * std::fabs(x_c - mean)) +
-                         std::fabs(out) * (spread_error / 2 + 6 * u) + u * std::fabs(e.value.back()));
+                            std::fabs(out) * (spread_error / 2 + 6 * u) + u * std::fabs(e.value.back()));
     }
   }
   return e;

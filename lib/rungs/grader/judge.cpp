@@ -71,11 +71,12 @@ std::vector<Compared> compare_all(const Recording& recording, const Case& c) {
     if (!reference || reference->is_output != piece.is_output) continue;
     int64_t& first = next_row[piece.name];
     Tolerance tolerance = reference->tolerance();
-    const ConstTensor kept = tolerance.each ? window_of(*tolerance.each, reference->dims, piece.value, first) : ConstTensor();
+    const ConstTensor kept =
+        tolerance.each ? window_of(*tolerance.each, reference->dims, piece.value, first) : ConstTensor();
     const Tensor& each = kept;
     if (tolerance.each) tolerance.each = &each;
-    all.push_back({piece.name, reference, compare(piece.value, window(*reference, piece.value, first), tolerance), first,
-                   &piece.value});
+    all.push_back({piece.name, reference, compare(piece.value, window(*reference, piece.value, first), tolerance),
+                   first, &piece.value});
     first += rows_of(piece.value, reference->dims);
   }
   return all;

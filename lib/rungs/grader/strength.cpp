@@ -100,7 +100,8 @@ Strength strength(const Lesson& lesson) {
 
 std::string to_string(const Strength& s) {
   std::string text = fmt::format("{}: the solution passes {} of {} cases\n", s.lesson, s.solution_passed, s.cases);
-  text += fmt::format("  {:<38}{:<10}{:<18}{}\n", "known mistake", "shows as", "rejected by", "best case, in tolerances");
+  text +=
+      fmt::format("  {:<38}{:<10}{:<18}{}\n", "known mistake", "shows as", "rejected by", "best case, in tolerances");
   for (const MistakeStrength& m : s.mistakes) {
     const std::string share = std::isinf(m.best_share) ? "-" : fmt::format("{:.3g}", m.best_share);
     text +=

@@ -54,7 +54,7 @@ void Decoder::forward(Tensor& logits, const Batch& batch, KvCache* cache) {
   }
   s.last_x = s.last_x.view_rows(0, rows.logit_rows.count());
   s.normed = s.normed.view_rows(0, rows.logit_rows.count());
-  ops.embedding(s.last_x, s.x, rows.logit_rows);                                              // (M, C)
+  ops.embedding(s.last_x, s.x, rows.logit_rows);                                          // (M, C)
   ops.layer_norm(s.normed, s.last_x, w.final_norm.weight, w.final_norm.bias, w.epsilon);  // (M, C)
   tap("normed", s.normed);
   ops.linear(logits, s.normed, w.output.weight, w.output.bias);  // (M, V)

@@ -48,7 +48,7 @@ void Llama::run(const Call& call) {
   }
   s.last_x = s.last_x.view_rows(0, rows.logit_rows.count());
   s.normed = s.normed.view_rows(0, rows.logit_rows.count());
-  ops.embedding(s.last_x, s.x, rows.logit_rows);                  // (M, C)
+  ops.embedding(s.last_x, s.x, rows.logit_rows);              // (M, C)
   ops.rms_norm(s.normed, s.last_x, w.final_norm, w.epsilon);  // (M, C)
   tap("normed", s.normed);
   ops.linear(logits, s.normed, w.output, {});  // (M, V)

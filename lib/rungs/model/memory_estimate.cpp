@@ -19,8 +19,7 @@ int64_t cache_elements(const Config& c, int64_t context) {
 
 MemoryEstimate memory_estimate(const Config& c, int64_t sequences, int64_t context, int64_t rows) {
   constexpr int64_t f32 = 4, i32 = 4;
-  const int64_t floats =
-      c.is_llama() ? scratch_elements<LlamaScratch>(c) : scratch_elements<DecoderScratch>(c);
+  const int64_t floats = c.is_llama() ? scratch_elements<LlamaScratch>(c) : scratch_elements<DecoderScratch>(c);
   const int64_t ids = 4;  // token, sequence, position, logit_rows
   MemoryEstimate f;
   f.cache = sequences * cache_elements(c, context) * f32;

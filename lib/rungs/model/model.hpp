@@ -19,10 +19,10 @@ class Model {
   virtual const Backend& backend() const = 0;
   /// The most rows that one call may have; scratch memory was planned for it.
   virtual int64_t max_rows() const = 0;
-  /// logits (M, V) on the device: one row for each of batch.logit_rows. With a cache the batch's rows are added to it and
-  /// the past is read from it; without, every sequence must start at position 0. Allocates nothing for a batch of one
-  /// row. \throws UsageError for a token outside the vocabulary, a position outside the context or the cache, more rows
-  /// than max_rows.
+  /// logits (M, V) on the device: one row for each of batch.logit_rows. With a cache the batch's rows are added to it
+  /// and the past is read from it; without, every sequence must start at position 0. Allocates nothing for a batch of
+  /// one row. \throws UsageError for a token outside the vocabulary, a position outside the context or the cache, more
+  /// rows than max_rows.
   virtual void forward(Tensor& logits, const Batch& batch, KvCache* cache) = 0;
 };
 

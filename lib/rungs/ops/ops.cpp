@@ -14,8 +14,8 @@ void attention_by_segment(Ops& ops, Tensor& out, const Tensor& q, const Tensor& 
       continue;
     }
     Tensor cached_k = cache->k[s.sequence], cached_v = cache->v[s.sequence];  // (capacity, G, D)
-    Tensor new_k = cached_k.view_rows(s.past, s.count);                      // (T, G, D)
-    Tensor new_v = cached_v.view_rows(s.past, s.count);                      // (T, G, D)
+    Tensor new_k = cached_k.view_rows(s.past, s.count);                       // (T, G, D)
+    Tensor new_v = cached_v.view_rows(s.past, s.count);                       // (T, G, D)
     ops.copy(new_k, k_s);
     ops.copy(new_v, v_s);
     const int64_t S = s.past + s.count;

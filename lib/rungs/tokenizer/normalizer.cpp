@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "rungs/base/json.hpp"
 #include "rungs/base/fields.hpp"
+#include "rungs/base/json.hpp"
 #include "rungs/tokenizer/split.hpp"
 #include "rungs/tokenizer/utf8.hpp"
 
@@ -99,7 +99,8 @@ Normalizer read_normalizer(const json& description, const std::string& where) {
   const std::string type = Fields(description, where).text("type");
   if (type == "Sequence") {
     std::vector<Normalizer> steps;
-    for (const json& step : Fields(description, where).list("normalizers")) steps.push_back(read_normalizer(step, where));
+    for (const json& step : Fields(description, where).list("normalizers"))
+      steps.push_back(read_normalizer(step, where));
     return [steps](std::string text) {
       for (const Normalizer& step : steps) text = step(std::move(text));
       return text;

@@ -106,7 +106,8 @@ PieceStep read_byte_level(const json& description, const std::string& where) {
 
 PieceStep read_metaspace(const json& description, const std::string& where) {
   const std::string mark = Fields(description, where).text("replacement");
-  std::string scheme = Fields(description, where).truth("add_prefix_space", true) ? "always" : "never";  // as it was written
+  std::string scheme =
+      Fields(description, where).truth("add_prefix_space", true) ? "always" : "never";  // as it was written
   if (description.contains("prepend_scheme")) scheme = Fields(description, where).text("prepend_scheme");
   if (scheme != "always" && scheme != "first" && scheme != "never")
     throw unknown_type(where + ": prepend_scheme", scheme, "always, first, never");
