@@ -147,8 +147,8 @@ TEST_CASE("--json holds what a script needs") {
     const std::string finish = sequence["finish"];
     CHECK((finish == "stop" || sequence["tokens"].size() == 5));
   }
-  CHECK(out["steps"][0]["fed"] == json({0, 24, 25}));
-  CHECK(out["steps"][0]["current"] == 3);
+  CHECK(out["steps"][0]["tokens"] == json({0, 24, 25}));
+  CHECK(out["steps"][0]["position"] == 3);
 }
 
 TEST_CASE("the LLaMA of weights/stories: the same text with the cache and without, alone and beside others") {

@@ -162,6 +162,7 @@ struct Placed {
   KvCache cache;
   RowsOnDevice room;
   Placed(Device& ops, int64_t G, int64_t D, int64_t sequences, int64_t capacity) : room(ops, 64) {
+    config.model_type = "llama";
     config.max_seq_len = 64, config.num_kv_heads = G, config.head_dim = D, config.num_layers = 1, config.vocab_size = 9;
     cache = KvCache(ops, config, sequences, capacity);
     Tensor dirt = random_tensor(cache.layers[0].k.shape(), 77);
