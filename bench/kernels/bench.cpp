@@ -156,12 +156,12 @@ double Bench::measure(const Rung& rung) try {
 
   const Events events;
   const double once = std::max(batch(events, rung.run, 1, 1), 1e-3);
-  const double tolerance = options_.tiny ? 0 : options_.seconds * 1e3;
-  const int calls = int(std::clamp(tolerance / 15 / once, 1.0, 1000.0));
+  const double time = options_.tiny ? 0 : options_.seconds * 1e3;
+  const int calls = int(std::clamp(time / 15 / once, 1.0, 1000.0));
   std::vector<double> each;
   double spent = 0;
   int turn = 2;
-  while (each.size() < 3 || (spent < tolerance && each.size() < 101)) {
+  while (each.size() < 3 || (spent < time && each.size() < 101)) {
     const double took = batch(events, rung.run, turn, calls);
     turn += calls, spent += took;
     each.push_back(took / calls);

@@ -24,7 +24,7 @@ size_t formulas_in(const std::string& html) {
 std::string drawn(const Path& page) {
   const std::string command = fmt::format(
       "timeout 120 chromium --headless --disable-gpu {} --host-resolver-rules='MAP * ~NOTFOUND' "
-      "--virtual-time-tolerance=60000 --dump-dom 'file://{}' 2>/dev/null",
+      "--virtual-time-budget=60000 --dump-dom 'file://{}' 2>/dev/null",
       geteuid() == 0 ? "--no-sandbox" : "", std::filesystem::absolute(page).string());
   std::string html;
   if (FILE* browser = popen(command.c_str(), "r")) {

@@ -57,10 +57,10 @@ struct Case {
   Case copy() const;
 };
 
-/// The error tolerance is this many times the largest error of PyTorch's own float32 run.
+/// The tolerance is this many times the largest error of PyTorch's own float32 run.
 inline constexpr double tolerance_per_error32 = 8;
 
-/// Reads one case folder: case.json, in/, out/, taps/, tolerance/. \throws FileError
+/// Reads one case folder: case.json, in/, out/, taps/, budget/. \throws FileError
 Case load_case(const std::filesystem::path& directory);
 
 /// All cases of a lesson, in the order of their names. \throws FileError when there is none.
