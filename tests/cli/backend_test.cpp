@@ -59,6 +59,18 @@ TEST_CASE("logits and taps are those of the CPU on each backend") {
   }
 }
 
+TEST_CASE("--on host, the name of the version before, works and says the new one once") {
+  const TinyModel tiny;
+  const std::string generate = "generate --max-tokens 2 --prompt a --temperature 0 --model " + tiny.path.string();
+  const Outcome wanted = run_rungs(generate + on_host("cuda"));
+  for (const std::string old_name : {" --on host", " --on=host"}) {
+    const Outcome before = run_rungs(generate + " --backend cuda" + old_name);
+    CHECK(before.status == 0);
+    CHECK(before.out == wanted.out);
+    CHECK(before.err == "--on host is called --on emulator now\n" + wanted.err);
+  }
+}
+
 TEST_CASE("bench cache measures a backend and says which") {
   const TinyModel tiny;
   const Folder folder;

@@ -45,7 +45,8 @@ std::string mistake(const std::string& change, const char* shows = "output") {
                      shows, change);
 }
 
-const std::string good = mistake("find = \"--x\"\nreplace = \"x -= 2\"");
+/// Made when a test asks for it: before main nothing may call what another file initializes.
+std::string good() { return mistake("find = \"--x\"\nreplace = \"x -= 2\""); }
 
 /// A lesson in a folder of its own, taken apart.
 struct Lesson {
@@ -93,7 +94,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 TEST_SUITE_BEGIN("lesson_generator");
 
 TEST_CASE("the starter has the steps, and nothing of what was removed") {
-  const Lesson l(solution, head + good);
+  const Lesson l(solution, head + good());
   INFO(l.says);
   REQUIRE(l.status == 0);
   CHECK(l.made("starter.cpp") ==
@@ -118,7 +119,8 @@ TEST_CASE("the starter has the steps, and nothing of what was removed") {
 }
 
 TEST_CASE("a mistake is the solution with its change, in a namespace of its own") {
-  const Lesson l(solution, head + good + replaced(mistake("region = 1\nbody = '''\n  y = 7;\n'''"), "\"m\"", "\"n\""));
+  const Lesson l(solution,
+                 head + good() + replaced(mistake("region = 1\nbody = '''\n  y = 7;\n'''"), "\"m\"", "\"n\""));
   INFO(l.says);
   REQUIRE(l.status == 0);
   const std::string code = l.made("mistakes.cpp");
@@ -130,7 +132,7 @@ TEST_CASE("a mistake is the solution with its change, in a namespace of its own"
 }
 
 TEST_CASE("every case is a test, and prompts are one together") {
-  const Lesson l(solution, head + good, {"01_a", "02_prompt_b", "03_prompt_c"});
+  const Lesson l(solution, head + good(), {"01_a", "02_prompt_b", "03_prompt_c"});
   REQUIRE(l.status == 0);
   const std::string code = l.made("suites.cpp");
   CHECK(code == Contains("check_case(\"06_small\", \"01_a\")"));
@@ -151,7 +153,7 @@ TEST_CASE("a solution in CUDA has a starter and mistakes in CUDA and runs throug
 }
 
 TEST_CASE("nothing is written again that does not change") {
-  const Lesson l(solution, head + good);
+  const Lesson l(solution, head + good());
   const auto starter = l.folder / "out" / "starter.cpp";
   const auto old = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
   std::filesystem::last_write_time(starter, old);
@@ -162,14 +164,15 @@ TEST_CASE("nothing is written again that does not change") {
 }
 
 TEST_CASE("regions") {
-  fails(replaced(solution, "  // <<<\n", ""), head + good, "solution.cpp:13: a region begins inside a region");
-  fails(replaced(solution, "  // >>> y = x, \"quoted\"\n", ""), head + good,
+  fails(replaced(solution, "  // <<<\n", ""), head + good(), "solution.cpp:13: a region begins inside a region");
+  fails(replaced(solution, "  // >>> y = x, \"quoted\"\n", ""), head + good(),
         "solution.cpp:8: a region ends that never");
-  fails(replaced(solution, "  // <<<\n  return x", "  return x"), head + good, "a region does not end");
-  fails("namespace lesson_06 {\n}  // namespace lesson_06\n", head + good, "or there is none");
-  fails("", head + good, "or there is none");
-  fails(replaced(solution, "// >>> count down", "// >>>"), head + good, "solution.cpp:14: a region has no sentence");
-  fails(replaced(solution, "namespace lesson_06 {", "namespace lesson_07 {"), head + good, "wanted includes, then one");
+  fails(replaced(solution, "  // <<<\n  return x", "  return x"), head + good(), "a region does not end");
+  fails("namespace lesson_06 {\n}  // namespace lesson_06\n", head + good(), "or there is none");
+  fails("", head + good(), "or there is none");
+  fails(replaced(solution, "// >>> count down", "// >>>"), head + good(), "solution.cpp:14: a region has no sentence");
+  fails(replaced(solution, "namespace lesson_06 {", "namespace lesson_07 {"), head + good(),
+        "wanted includes, then one");
 }
 
 TEST_CASE("changes") {
@@ -188,17 +191,17 @@ TEST_CASE("changes") {
 TEST_CASE("fields") {
   fails(solution, head, "wanted at least one [[mistake]]");
   fails(solution, head + "mistake = [1]\n", "wanted each mistake as [[mistake]]");
-  fails(solution, good, "wanted `pieces`");
+  fails(solution, good(), "wanted `pieces`");
   fails(solution, head + mistake("find = \"--x\"\nreplace = \"\"", "sometimes"),
         "m: shows: wanted output, error, work, unstable or checker, found sometimes");
-  fails(solution, head + good + good, "m: stands twice");
-  fails(solution, head + replaced(good, "name = \"m\"", "name = \"not a name\""), "not a name: wanted a C++ name");
-  fails(solution, head + replaced(good, "says = ", "said = "), "m: wanted `says`");
+  fails(solution, head + good() + good(), "m: stands twice");
+  fails(solution, head + replaced(good(), "name = \"m\"", "name = \"not a name\""), "not a name: wanted a C++ name");
+  fails(solution, head + replaced(good(), "says = ", "said = "), "m: wanted `says`");
   fails(solution, head + "[[mistake]\n", "mistakes.toml:2: ");
 }
 
 TEST_CASE("files that are not there") {
-  const Lesson l(solution, head + good);
+  const Lesson l(solution, head + good());
   CHECK(WEXITSTATUS(std::system(fmt::format("'{}' /no/such/lesson a b 2>/dev/null", LESSON_GENERATOR).c_str())) == 1);
   CHECK(WEXITSTATUS(std::system(fmt::format("'{}' 2>/dev/null", LESSON_GENERATOR).c_str())) == 2);
 }

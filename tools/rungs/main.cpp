@@ -94,9 +94,15 @@ CLI::Option* add_device(CLI::App* command, DeviceChoice& device, char** argv) {
           ->check(CLI::IsMember({"cpu", "cuda-naive", "cuda"}))
           ->capture_default_str();
   command->add_option("--on", device.on, "where CUDA kernels run: on a GPU, or emulated on this machine's processor")
-      ->transform([](const std::string& where) {
+      ->transform([argv](const std::string& where) {
         if (where != "host") return where;
         fmt::print(stderr, "--on host is called --on emulator now\n");
+        static char value[] = "emulator", whole[] = "--on=emulator";
+        for (char** word = argv + 1; *word; ++word)  // what rungs becomes reads it again, and says nothing more
+          if (std::string_view(*word) == "--on=host")
+            *word = whole;
+          else if (std::string_view(word[-1]) == "--on" && std::string_view(*word) == "host")
+            *word = value;
         return std::string("emulator");
       })
       ->check(CLI::IsMember({"gpu", "emulator"}))
