@@ -1,8 +1,7 @@
 # add_lesson(06_causal_mask BUILDS_ON 05_attention) makes of lessons/06_causal_mask:
 #   06_causal_mask            its program: main.cpp or main.cu with the solution, and the solutions of the lessons that it builds on
 #   06_causal_mask_solution   the runner process of the solution
-#   06_causal_mask_mine       the same with work/06_causal_mask.cpp; built only when asked for
-#   06_causal_mask_external  the same with the file in the folder that RUNGS_WORK names when rungs is run
+#   06_causal_mask_mine       the same with the learner's file; built only when asked for
 #   06_causal_mask_mistakes   the same with every known mistake
 #   06_causal_mask_starter    the same with the generated starter
 #   06_causal_mask_test       its suites, as doctest cases
@@ -48,7 +47,7 @@ endfunction()
 function(add_program name)
   add_solution(${name}_lib ${source} ${solution} ${below})
   if(kernels)
-    set(files ${solution} ${source}/main.cu ${made}/starter.cu ${made}/mistakes.cu ${PROJECT_SOURCE_DIR}/work/${name}.cu)
+    set(files ${solution} ${source}/main.cu ${made}/starter.cu ${made}/mistakes.cu)
     kernel_sources(${files})
     kernel_target_options(${name}_lib PLAIN)
     add_solution(${name}_lib_checked ${source} ${solution} ${below_in_runners})
@@ -96,13 +95,11 @@ endfunction()
 
 # Runner processes.
 function(add_runners name)
-  foreach(which solution mine external starter mistakes)
+  foreach(which solution mine starter mistakes)
     if(which STREQUAL "solution")
       set(code $<TARGET_OBJECTS:${name}_solution_glue>)
-    elseif(which STREQUAL "mine")
-      set(code ${PROJECT_SOURCE_DIR}/work/${name}${ending} $<TARGET_OBJECTS:${name}_mine_glue>)
-    elseif(which STREQUAL "external")  # rungs writes the first: it includes the file
-      set(code ${PROJECT_BINARY_DIR}/external/${name}.cpp $<TARGET_OBJECTS:${name}_mine_glue>)
+    elseif(which STREQUAL "mine")  # rungs writes the first: it includes the learner's file, wherever that stands
+      set(code ${PROJECT_BINARY_DIR}/mine/${name}.cpp $<TARGET_OBJECTS:${name}_mine_glue>)
     elseif(which STREQUAL "starter")
       set(code ${made}/starter${ending} $<TARGET_OBJECTS:${name}_mine_glue>)
     elseif(which STREQUAL "mistakes")
@@ -117,29 +114,23 @@ function(add_runners name)
     if(kernels)
       kernel_target_options(${name}_${which} CHECKED)
       target_link_libraries(${name}_${which} PRIVATE kernel_case)
-      if(NOT which STREQUAL "external")  # whose tables of lines differ, see below
-        target_precompile_headers(${name}_${which} REUSE_FROM checked_headers)
-      endif()
+      target_precompile_headers(${name}_${which} REUSE_FROM checked_headers)
     else()
       target_compile_options(${name}_${which} PRIVATE -O0 -g)  # from save to verdict, and for a debugger
       target_precompile_headers(${name}_${which} REUSE_FROM runner_main)
     endif()
   endforeach()
   target_link_libraries(${name}_solution PRIVATE ${name}_lib${checked})
-  foreach(which mine external)  # a half-written file has unused names, and no warning may keep it from its verdict
-    set_target_properties(${name}_${which} PROPERTIES EXCLUDE_FROM_ALL ON COMPILE_WARNING_AS_ERROR OFF)
-    target_compile_options(${name}_${which} PRIVATE -Wno-unused -Wno-unused-parameter)
-  endforeach()
-  if(kernels AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # else the tables of lines take the file that is included for the one that includes it
-    target_compile_options(${name}_external PRIVATE -gno-as-loc-support)
-  endif()
+  # A half-written file has unused names, and no warning may keep it from its verdict.
+  set_target_properties(${name}_mine PROPERTIES EXCLUDE_FROM_ALL ON COMPILE_WARNING_AS_ERROR OFF)
+  target_compile_options(${name}_mine PRIVATE -Wno-unused -Wno-unused-parameter)
   target_compile_options(${name}_mistakes PRIVATE -w)  # wrong code may well warn
   target_compile_options(${name}_starter PRIVATE -w)
 endfunction()
 
-# The file that takes part in rungs_mine, written by `rungs generate --mine`.
+# The file that takes part in rungs_mine, optimized, and written by `rungs generate --mine` like that of the runner.
 function(add_piece name)
-  set(piece ${PROJECT_BINARY_DIR}/pieces/${name}.cpp)  # written by `rungs generate --mine`
+  set(piece ${PROJECT_BINARY_DIR}/mine/${name}_piece.cpp)
   set_source_files_properties(${piece} PROPERTIES GENERATED ON)
   add_library(${name}_piece OBJECT EXCLUDE_FROM_ALL ${piece})
   target_include_directories(${name}_piece PRIVATE ${source} ${PROJECT_SOURCE_DIR}/lessons)

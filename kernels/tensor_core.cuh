@@ -43,30 +43,6 @@ __device__ __forceinline__ void ldmatrix_x4_trans(uint32_t (&registers)[4], cons
 #endif
 }
 
-/// Two matrices; the addresses of lanes 16 to 31 do not matter.
-__device__ __forceinline__ void ldmatrix_x2(uint32_t (&registers)[2], const void* row) {
-#ifdef __CUDACC__
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
-               : "=r"(registers[0]), "=r"(registers[1])
-               : "r"(uint32_t(__cvta_generic_to_shared(row)))
-               : "memory");
-#else
-  emulator::load_matrices(registers, 2, row, false);
-#endif
-}
-
-/// Two matrices, each transposed.
-__device__ __forceinline__ void ldmatrix_x2_trans(uint32_t (&registers)[2], const void* row) {
-#ifdef __CUDACC__
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
-               : "=r"(registers[0]), "=r"(registers[1])
-               : "r"(uint32_t(__cvta_generic_to_shared(row)))
-               : "memory");
-#else
-  emulator::load_matrices(registers, 2, row, true);
-#endif
-}
-
 /// sum (16, 8) += a (16, 16) · b (16, 8), bf16 factors, f32 sums.
 __device__ __forceinline__ void mma_m16n8k16(float (&sum)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
 #ifdef __CUDACC__
@@ -77,19 +53,6 @@ __device__ __forceinline__ void mma_m16n8k16(float (&sum)[4], const uint32_t (&a
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 #else
   emulator::multiply_fragments(sum, a, b, emulator::Factors::bf16);
-#endif
-}
-
-/// The same with factors that are IEEE halves.
-__device__ __forceinline__ void mma_m16n8k16_half(float (&sum)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-#ifdef __CUDACC__
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
-      "%3};"
-      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-#else
-  emulator::multiply_fragments(sum, a, b, emulator::Factors::half);
 #endif
 }
 

@@ -23,7 +23,7 @@ struct OrderOfThreads {
   OrderOfThreads& operator=(const OrderOfThreads&) = delete;
 };
 
-static void compare_orders(const Piece& a, const Piece& b) {
+static void compare_orders(const Recorded& a, const Recorded& b) {
   if (a.name != b.name || a.value.shape() != b.value.shape())
     throw Error("the order of the threads changes which outputs there are");
   for (int64_t i = 0; i < a.value.count(); ++i) {
@@ -36,9 +36,9 @@ static void compare_orders(const Piece& a, const Piece& b) {
   }
 }
 
-static std::vector<const Piece*> outputs(const Recording& recording) {
-  std::vector<const Piece*> list;
-  for (const Piece& p : recording.pieces)
+static std::vector<const Recorded*> outputs(const Recording& recording) {
+  std::vector<const Recorded*> list;
+  for (const Recorded& p : recording.pieces)
     if (p.is_output) list.push_back(&p);
   return list;
 }

@@ -55,7 +55,7 @@ std::string difference(const Tensor& got, const std::vector<double>& want, const
   const Comparison c = compare(got, reference, {.each = &tolerance});
   if (c.pass) return "";
   return fmt::format("{} of {} wrong; the worst is element {}: got {}, want {}, {:.3g} times the tolerance", c.wrong,
-                     c.count, c.worst, c.got, c.want, c.share);
+                     c.count, c.worst, c.got, c.want, c.fraction);
 }
 
 }  // namespace rungs::test

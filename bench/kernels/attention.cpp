@@ -53,7 +53,7 @@ void measure_prompt(Bench& bench) {
                        const auto want = sdpa(from.data() + at, keys, values, t, head / (h.H / h.G), h);
                        for (int d = 0; d < h.D; ++d) worst.compare(got[at + d], want[d], tolerance);
                      }
-                     return worst.share;
+                     return worst.fraction;
                    }});
   };
   measure("01 naive", 2e-5,
@@ -83,7 +83,7 @@ void measure_decode(Bench& bench) {
       const auto want = sdpa(from.data() + size_t(head) * h.D, keys, values, capacity - 1, head / (h.H / h.G), h);
       for (int d = 0; d < h.D; ++d) worst.compare(got[size_t(head) * h.D + d], want[d], 2e-5);
     }
-    return worst.share;
+    return worst.fraction;
   };
   const double bytes = 8.0 * double(key) + 8.0 * double(query);
   bench.ladder("attention, one query", fmt::format("{} keys, {} heads of {}, {} of keys", capacity, h.H, h.D, h.G),

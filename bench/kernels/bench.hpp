@@ -90,10 +90,10 @@ class Bench {
 
 /// Compares results with numbers of double precision; keeps the worst.
 struct Worst {
-  double share = 0;  ///< of the tolerance
+  double fraction = 0;  ///< of the tolerance
   void compare(double got, double want, double tolerance) {
     const double found = got == want ? 0 : std::abs(got - want) / tolerance;
-    if (!(found <= share)) share = found;  // a NaN stays
+    if (!(found <= fraction)) fraction = found;  // a NaN stays
   }
 };
 

@@ -153,7 +153,7 @@ double disagreement(Running& r, int64_t last) {
     const std::vector<float> step = r.downloaded();
     for (size_t i = 0; i < step.size(); ++i) worst.compare(step[i], at_once[i], 1e-3 * largest);
   }
-  return worst.share;
+  return worst.fraction;
 }
 
 double elapsed(const std::function<void()>& work) {

@@ -47,7 +47,7 @@ double product_fault(const std::vector<float>& c, const std::vector<A>& a, const
     for (int k = 0; k < s.K; ++k) dot.add(value(a[size_t(m) * s.K + k]) * value(b[b_at(k, n)]));
     worst.compare(c[size_t(m) * s.N + n], dot.sum, dot.tolerance(s.K, coarse));
   }
-  return worst.share;
+  return worst.fraction;
 }
 
 void in_f32(Bench& bench, Sizes s) {
@@ -149,7 +149,7 @@ void of_bytes(Bench& bench, int K, int C) {
                      for (int c = 0; c < C; ++c) dot.add(double(by[k]) * w[size_t(k) * C + c] * from[c]);
                      worst.compare(got[k], dot.sum, dot.tolerance(C, 0));
                    }
-                   return worst.share;
+                   return worst.fraction;
                  }});
 }
 

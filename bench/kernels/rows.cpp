@@ -63,7 +63,7 @@ struct RowsInOut {
                        for (int c = 0; c < C; ++c)
                          worst.compare(got[size_t(n) * C + c], want[c], 1e-5 * std::abs(want[c]) + 1e-6);
                      }
-                     return worst.share;
+                     return worst.fraction;
                    },
                    wanted});
   }
@@ -149,7 +149,7 @@ struct InPlace {
                        const double right = want(before, other, i);
                        worst.compare(got[i], right, 1e-5 * std::abs(right) + 1e-6);
                      }
-                     return worst.share;
+                     return worst.fraction;
                    }});
   }
 };

@@ -9,9 +9,9 @@
 
 namespace rungs {
 
-void CudaOps::sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+void CudaOps::sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   const SdpaSizes s = require_sdpa(Place::gpu, out, q, k, v);
-  require_head_width(s.D);
+  require_taken(options, s.D);
   if (s.T == 0) return;
   constexpr int64_t many = 256;  // queries: four tiles for each head
   const auto attention = s.T == 1 ? attention_02 : s.T < many ? attention_03 : attention_05;
@@ -27,13 +27,14 @@ static CacheRows cache_rows(LayerCache& cache, const Rows& rows) {
 
 // The keys and values of these rows are in the cache. One row a sequence: positions are read on the device. Otherwise
 // each segment is a call of its own, whose queries share the tiles of keys.
-void CudaOps::sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, const LayerCache& cache) {
+void CudaOps::sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, const LayerCache& cache,
+                          const AttentionOptions& options) {
   if (!rows.is_decode()) {
     for (const Segment& s : rows.segments) {
       Tensor out_s = out.view_rows(s.first, s.count);  // (T, H, D)
       const int64_t S = s.past + s.count;
       sdpa(out_s, q.view_rows(s.first, s.count), cache.k[s.sequence].view_rows(0, S),
-           cache.v[s.sequence].view_rows(0, S));
+           cache.v[s.sequence].view_rows(0, S), options);
     }
     return;
   }
@@ -41,7 +42,7 @@ void CudaOps::sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, const 
   const int capacity = as_int(cache.k.dim(1)), G = as_int(cache.k.rows() / (cache.k.dim(0) * capacity));
   require(Place::gpu, out.shape() == q.shape() && cache.k.cols() == D && H % G == 0, "attention(out, q, cache)", out, q,
           cache.k);
-  require_head_width(D);
+  require_taken(options, D);
   float* workspace = split_keys_.need<float>(int64_t(attention_04_workspace(N, capacity, H, G, D)));
   attention_04(out.data(), q.data(), cache.k.data(), cache.v.data(), rows.sequence.data<int32_t>(),
                rows.position.data<int32_t>(), workspace, N, capacity, H, G, D, stream_);
@@ -49,15 +50,15 @@ void CudaOps::sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, const 
 
 // Keys and values first, of all rows: a row may see those of another row of its call.
 void CudaOps::attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
-                        LayerCache* cache) {
-  if (!cache) return attention_by_segment(*this, out, q, k, v, rows, cache);
+                        LayerCache* cache, const AttentionOptions& options) {
+  if (!cache) return attention_by_segment(*this, out, q, k, v, rows, cache, options);
   require(Place::gpu, k.shape() == v.shape() && k.dim(0) == rows.token.count(), "attention(k, v, rows)", k, v,
           rows.token);
   if (k.count() == 0) return;
   const int64_t D = k.cols();
   append_01(cache_rows(*cache, rows), k.data(), v.data(), as_int(k.dim(0)), as_int(k.rows() / k.dim(0)), as_int(D),
             stream_);
-  sdpa_cached(out, q, rows, *cache);
+  sdpa_cached(out, q, rows, *cache, options);
 }
 
 // q, k, v = the projections of rms_norm(x), not rotated yet, for few rows. False where the dtypes differ.
@@ -92,10 +93,11 @@ void CudaOps::norm_qkv(const Qkv& out, Tensor& normed, const Tensor& x, const No
 
 // Rotated keys go straight into the cache. Many rows are one product with the three weights, where these are packed.
 void CudaOps::self_attention(Tensor& out, const Qkv& s, Tensor& normed, const Tensor& x, const NormRef& norm,
-                             const QkvWeights& w, const RopeTables& rope, const Rows& rows, LayerCache* cache) {
+                             const QkvWeights& w, const RopeTables& rope, const Rows& rows, LayerCache* cache,
+                             const AttentionOptions& options) {
   const bool few = x.rows() <= gemv_max_rows;
   if (!cache || taps_are_watched() || (few ? !project(s, x, norm, w) : !w.packed))
-    return Steps::self_attention(out, s, normed, x, norm, w, rope, rows, cache);
+    return Steps::self_attention(out, s, normed, x, norm, w, rope, rows, cache, options);
   require_rope(Place::gpu, s.q, rope.cos, rope.sin, rows.position);
   const int N = as_int(x.rows()), D = as_int(s.q.cols()), H = as_int(s.q.dim(1)), G = as_int(s.k.dim(1));
   const RopePointers tables{rope.cos.data(), rope.sin.data()};
@@ -108,7 +110,7 @@ void CudaOps::self_attention(Tensor& out, const Qkv& s, Tensor& normed, const Te
     norm_product(qkv, normed, x, norm, w.packed);
     rope_02_append_qkv(s.q.data(), to, qkv.data(), tables, N, H, G, D, stream_);
   }
-  sdpa_cached(out, s.q, rows, *cache);
+  sdpa_cached(out, s.q, rows, *cache, options);
 }
 
 }  // namespace rungs

@@ -151,7 +151,11 @@ int as_int(int64_t size) {
   return int(size);
 }
 
-void require_head_width(int64_t D) {
+void require_taken(const AttentionOptions& options, int64_t D) {
+  if (options != AttentionOptions{})
+    throw UsageError(
+        "attention: the CUDA kernels take the causal mask and the scale 1/√D alone; --backend cpu takes windows, soft "
+        "caps and other scales too");
   if (D < 1 || D > 256)
     throw UsageError(fmt::format(
         "attention: the CUDA kernels take heads of 1 to 256 elements, this one has {}; --backend cpu takes any", D));

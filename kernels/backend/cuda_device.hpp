@@ -73,7 +73,7 @@ class CudaDevice : public Device, public Ops, public Steps {
 /// A size as the launchers take it. \throws ShapeError beyond 2³¹ - 1
 int as_int(int64_t size);
 
-/// \throws UsageError for a head width that no attention kernel takes
-void require_head_width(int64_t D);
+/// \throws UsageError for a head width, or options, that no attention kernel takes
+void require_taken(const AttentionOptions& options, int64_t D);
 
 }  // namespace rungs

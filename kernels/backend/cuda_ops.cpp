@@ -121,8 +121,8 @@ void CudaOps::norm_swiglu(Tensor& out, Tensor& up, Tensor& normed, const Tensor&
   if (N <= gemv_max_rows && alike) {
     with_floats(w.gate, [&](const auto* gate) {
       using W = std::remove_cvref_t<decltype(*gate)>;
-      gemv_norm_gated(out.data(), x.data(), norm.weight.data<W>(), norm.epsilon, gate, w.up.data<W>(), N, F, C,
-                      stream_);
+      gemv_norm_swiglu(out.data(), x.data(), norm.weight.data<W>(), norm.epsilon, gate, w.up.data<W>(), N, F, C,
+                       stream_);
     });
   } else if (N > gemv_max_rows && w.packed) {
     Tensor gate_up = Tensor::view_of(packed_.need<float>(2 * out.count()), {N, 2 * F}, DType::f32, Place::gpu);

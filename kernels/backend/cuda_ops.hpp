@@ -19,14 +19,16 @@ class CudaOps : public CudaDevice {
   void relu(Tensor& x) override;
   void silu_mul(Tensor& gate, const Tensor& up) override;
   void add(Tensor& x, const Tensor& y) override;
-  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override;
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v,
+            const AttentionOptions& options = {}) override;
 
-  void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
-                 LayerCache* cache) override;
+  void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows, LayerCache* cache,
+                 const AttentionOptions& options = {}) override;
   void norm_qkv(const Qkv& out, Tensor& scratch, const Tensor& x, const NormRef& norm, const QkvWeights& w,
                 const RopeTables& rope, const Rows& rows) override;
   void self_attention(Tensor& out, const Qkv& scratch_qkv, Tensor& scratch, const Tensor& x, const NormRef& norm,
-                      const QkvWeights& w, const RopeTables& rope, const Rows& rows, LayerCache* cache) override;
+                      const QkvWeights& w, const RopeTables& rope, const Rows& rows, LayerCache* cache,
+                      const AttentionOptions& options = {}) override;
   void norm_swiglu(Tensor& out, Tensor& scratch_up, Tensor& scratch, const Tensor& x, const NormRef& norm,
                    const GateUpWeights& w) override;
   void add_linear(Tensor& x, Tensor& scratch, const Tensor& y, const Tensor& weight) override;
@@ -52,7 +54,8 @@ class CudaOps : public CudaDevice {
   bool project(const Qkv& out, const Tensor& x, const NormRef& norm, const QkvWeights& w);
   void norm_product(Tensor& out, Tensor& normed, const Tensor& x, const NormRef& norm, const Tensor& weight);
   void product(float* out, const Tensor& x, const Tensor& weight);
-  void sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, const LayerCache& cache);
+  void sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, const LayerCache& cache,
+                   const AttentionOptions& options);
   void capture(CapturedStep& step, const std::function<void()>& launches);
   void forget_captured();
 

@@ -65,9 +65,10 @@ void NaiveCudaOps::add(Tensor& x, const Tensor& y) {
   if (x.count() > 0) add_01(x.data(), y.data(), x.count(), stream_);
 }
 
-void NaiveCudaOps::sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+void NaiveCudaOps::sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v,
+                        const AttentionOptions& options) {
   const SdpaSizes s = require_sdpa(Place::gpu, out, q, k, v);
-  require_head_width(s.D);
+  require_taken(options, s.D);
   if (s.T == 0) return;
   attention_01(out.data(), q.data(), k.data(), v.data(), scores_.need<float>(s.H * s.T * s.S), as_int(s.T), as_int(s.S),
                as_int(s.H), as_int(s.G), as_int(s.D), stream_);
@@ -75,9 +76,9 @@ void NaiveCudaOps::sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Ten
 
 // Room for one query of the fullest cache, so that no token on the way there asks for memory.
 void NaiveCudaOps::attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
-                             LayerCache* cache) {
+                             LayerCache* cache, const AttentionOptions& options) {
   if (cache && q.count() > 0) scores_.need<float>(q.rows() / q.dim(0) * cache->k.dim(1));
-  attention_by_segment(*this, out, q, k, v, rows, cache);
+  attention_by_segment(*this, out, q, k, v, rows, cache, options);
 }
 
 void NaiveCudaOps::launch_choice(int* id, const float* logits, const Draw* draw, void* workspace, int N, int V) {

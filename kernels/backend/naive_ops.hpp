@@ -16,9 +16,10 @@ class NaiveCudaOps final : public CudaDevice {
   void relu(Tensor& x) override;
   void silu_mul(Tensor& gate, const Tensor& up) override;
   void add(Tensor& x, const Tensor& y) override;
-  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override;
-  void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
-                 LayerCache* cache) override;
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v,
+            const AttentionOptions& options = {}) override;
+  void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows, LayerCache* cache,
+                 const AttentionOptions& options = {}) override;
 
  private:
   void launch_choice(int* id, const float* logits, const Draw* draw, void* workspace, int N, int V) override;

@@ -74,17 +74,17 @@ template void gemv_norm_qkv(const GemvQkv<bf16>&, const float*, int, int, int, i
 template void gemv_norm_qkv(const GemvQkv<f16>&, const float*, int, int, int, int, cudaStream_t);
 
 template <class W>
-void gemv_norm_gated(float* hidden, const float* x, const W* norm, float epsilon, const W* gate, const W* up, int N,
-                     int F, int C, cudaStream_t stream) {
+void gemv_norm_swiglu(float* hidden, const float* x, const W* norm, float epsilon, const W* gate, const W* up, int N,
+                      int F, int C, cudaStream_t stream) {
   const auto job_of = [&](int n) { return Gated<W>{hidden + size_t(n) * F, gate, up, norm, epsilon, F}; };
   const bool aligned = chunks_aligned(C, x, gate) && aligned_to(chunk<W>, up, norm);
   launch_gemv_rows(job_of, x, N, ceil_div(F, 2) * 4, C, aligned, stream);
 }
-template void gemv_norm_gated(float*, const float*, const float*, float, const float*, const float*, int, int, int,
-                              cudaStream_t);
-template void gemv_norm_gated(float*, const float*, const bf16*, float, const bf16*, const bf16*, int, int, int,
-                              cudaStream_t);
-template void gemv_norm_gated(float*, const float*, const f16*, float, const f16*, const f16*, int, int, int,
-                              cudaStream_t);
+template void gemv_norm_swiglu(float*, const float*, const float*, float, const float*, const float*, int, int, int,
+                               cudaStream_t);
+template void gemv_norm_swiglu(float*, const float*, const bf16*, float, const bf16*, const bf16*, int, int, int,
+                               cudaStream_t);
+template void gemv_norm_swiglu(float*, const float*, const f16*, float, const f16*, const f16*, int, int, int,
+                               cudaStream_t);
 
 }  // namespace rungs

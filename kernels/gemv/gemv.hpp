@@ -51,8 +51,8 @@ void gemv_norm_qkv(const GemvQkv<W>& io, const float* x, int N, int Kq, int Kkv,
 /// hidden = silu(normed · gateᵀ) ∘ (normed · upᵀ) with normed = rms_norm(x).  hidden: (N, F); x: (N, C); norm: (C);
 /// gate, up: (F, C).
 template <class W>
-void gemv_norm_gated(float* hidden, const float* x, const W* norm, float epsilon, const W* gate, const W* up, int N,
-                     int F, int C, cudaStream_t stream);
+void gemv_norm_swiglu(float* hidden, const float* x, const W* norm, float epsilon, const W* gate, const W* up, int N,
+                      int F, int C, cudaStream_t stream);
 ///@}
 
 }  // namespace rungs

@@ -18,7 +18,9 @@ using lesson_15::Ids;
 
 /// The library's operations, with what lessons 10 to 13 wrote in their place.
 struct LessonOps : CpuOps {
-  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override { lesson_10::sdpa(out, q, k, v); }
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions&) override {
+    lesson_10::sdpa(out, q, k, v);
+  }
   void apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& position) override {
     for (int64_t n = 0; n < x.dim(0); ++n) {
       Tensor row = x.view_rows(n, 1);  // (1, H, D)

@@ -22,9 +22,9 @@ static void record_count(Recording& rec, const char* name, double count) {
   rec.output(name, Tensor::view_of(&whole, {}, DType::i64));
 }
 
-static void record(Recording& rec, const Work& work) {
-  record_count(rec, "flops", work.flops);
-  record_count(rec, "bytes", work.bytes);
+static void record(Recording& rec, const Cost& cost) {
+  record_count(rec, "flops", cost.flops);
+  record_count(rec, "bytes", cost.bytes);
 }
 
 /// Of the model that the case names, or of the sizes that it gives.

@@ -13,37 +13,37 @@ namespace lesson_23 {
 using namespace rungs;
 
 /// What a computation does, and what it moves between memory and processor.
-struct Work {
+struct Cost {
   double flops = 0;  ///< floating-point operations; a multiplication and an addition are two
   double bytes = 0;  ///< read and written
 };
 
 /// One after the other.
-inline Work operator+(const Work& a, const Work& b) { return {a.flops + b.flops, a.bytes + b.bytes}; }
+inline Cost operator+(const Cost& a, const Cost& b) { return {a.flops + b.flops, a.bytes + b.bytes}; }
 /// As often as `times` says.
-inline Work operator*(double times, const Work& work) { return {times * work.flops, times * work.bytes}; }
+inline Cost operator*(double times, const Cost& cost) { return {times * cost.flops, times * cost.bytes}; }
 /// Arithmetic intensity, in FLOP/byte.
-inline double intensity(const Work& work) { return work.flops / work.bytes; }
+inline double intensity(const Cost& cost) { return cost.flops / cost.bytes; }
 
 /// `queries` queries over the same `keys` keys and values, all of width d. Three operations, each of which reads its
 /// operands from memory once and writes its result there: S = Q Kᵀ, P = softmax of each row of S, O = P V.
 /// A softmax takes five FLOPs a score: maximum, difference, exponential, sum, quotient. The mask leaves no score out.
-Work attention(int64_t queries, int64_t keys, int64_t d, int64_t element_bytes);
+Cost attention(int64_t queries, int64_t keys, int64_t d, int64_t element_bytes);
 
 /// One head of a prompt of N tokens: every token has a query, and all of them read the same keys and values.
-Work prefill_attention(int64_t N, int64_t d, int64_t element_bytes);
+Cost prefill_attention(int64_t N, int64_t d, int64_t element_bytes);
 
 /// One head of one step of decoding: `batch` requests with one query and N keys each. Every request has its own keys
 /// and values or, `shared`, all requests read the same.
-Work decode_attention(int64_t N, int64_t d, int64_t batch, bool shared, int64_t element_bytes);
+Cost decode_attention(int64_t N, int64_t d, int64_t batch, bool shared, int64_t element_bytes);
 
 /// y = x Wᵀ.  x: (rows, in); W: (out, in); y: (rows, out). Each of the three crosses between memory and processor once.
-Work linear(int64_t rows, int64_t in, int64_t out, int64_t element_bytes);
+Cost linear(int64_t rows, int64_t in, int64_t out, int64_t element_bytes);
 
 /// The products and the attention of a LLaMA, for one call: `batch` sequences feed `rows` tokens each, behind `past`
 /// others that are in each one's cache, and want the logits of their last token. Norms, rotations and sums are done
 /// while a number is at hand, and are not counted.
-Work forward(const Config& config, int64_t batch, int64_t rows, int64_t past, int64_t element_bytes);
+Cost forward(const Config& config, int64_t batch, int64_t rows, int64_t past, int64_t element_bytes);
 
 /// The intensity at which the two limits of a device meet. bandwidth: byte/s; peak: FLOP/s.
 double ridge(double bandwidth, double peak);

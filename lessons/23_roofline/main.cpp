@@ -11,9 +11,9 @@
 using namespace rungs;
 namespace lesson = lesson_23;
 
-static void print_work(const char* what, const lesson::Work& work) {
-  fmt::print("{:<28}{:>16}{:>16}{:>14.3f}\n", what, with_commas(int64_t(work.flops)), with_commas(int64_t(work.bytes)),
-             lesson::intensity(work));
+static void print_cost(const char* what, const lesson::Cost& cost) {
+  fmt::print("{:<28}{:>16}{:>16}{:>14.3f}\n", what, with_commas(int64_t(cost.flops)), with_commas(int64_t(cost.bytes)),
+             lesson::intensity(cost));
 }
 
 static std::vector<double> numbers(const Tensor& curve) { return {curve.data(), curve.data() + curve.count()}; }
@@ -27,21 +27,21 @@ static void print_line(const char* name, const std::vector<double>& values, int 
 /// One call of a model, and the best that a device could do with it.
 static void print_call(const std::string& what, const Config& model, int64_t batch, int64_t rows, int64_t past,
                        const DevicePeak& gpu) {
-  const lesson::Work work = lesson::forward(model, batch, rows, past, 2);
-  const double best = lesson::attainable(lesson::intensity(work), gpu.bandwidth, gpu.flops);
-  const bool memory = lesson::intensity(work) < lesson::ridge(gpu.bandwidth, gpu.flops);
-  fmt::print("{:<28}{:>9.3f}{:>9.1f}{:>12.1f}{:>9.1f}{:>9}{:>10.0f}\n", what, work.flops / 1e12, in_gb(work.bytes),
-             lesson::intensity(work), 1e3 * work.flops / best, memory ? "memory" : "compute",
-             double(batch * rows) * best / work.flops);
+  const lesson::Cost cost = lesson::forward(model, batch, rows, past, 2);
+  const double best = lesson::attainable(lesson::intensity(cost), gpu.bandwidth, gpu.flops);
+  const bool memory = lesson::intensity(cost) < lesson::ridge(gpu.bandwidth, gpu.flops);
+  fmt::print("{:<28}{:>9.3f}{:>9.1f}{:>12.1f}{:>9.1f}{:>9}{:>10.0f}\n", what, cost.flops / 1e12, in_gb(cost.bytes),
+             lesson::intensity(cost), 1e3 * cost.flops / best, memory ? "memory" : "compute",
+             double(batch * rows) * best / cost.flops);
 }
 
 int main(int argc, char** argv) {
   constexpr int64_t N = 1024, d = 128, bytes = 2;
   fmt::print("{:<28}{:>16}{:>16}{:>14}\n", "one head over 1024 tokens", "FLOPs", "bytes", "FLOP/byte");
-  print_work("prefill", lesson::prefill_attention(N, d, bytes));
-  print_work("a step", lesson::decode_attention(N, d, 1, false, bytes));
-  print_work("a step of 64, own caches", lesson::decode_attention(N, d, 64, false, bytes));
-  print_work("a step of 64, one cache", lesson::decode_attention(N, d, 64, true, bytes));
+  print_cost("prefill", lesson::prefill_attention(N, d, bytes));
+  print_cost("a step", lesson::decode_attention(N, d, 1, false, bytes));
+  print_cost("a step of 64, own caches", lesson::decode_attention(N, d, 64, false, bytes));
+  print_cost("a step of 64, one cache", lesson::decode_attention(N, d, 64, true, bytes));
 
   const std::vector<int64_t> contexts{64, 128, 256, 512, 1024, 2048, 4096, 8192}, batches{1, 2, 4, 8, 16, 32, 64, 128};
   const std::vector<double> tokens(contexts.begin(), contexts.end()), requests(batches.begin(), batches.end());
@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
   print_line("own caches", numbers(own), 2);
   print_line("one cache", numbers(shared), 2);
 
-  const DevicePeak gpu = *named_roof("H100");
+  const DevicePeak gpu = *named_device_peak("H100");
   fmt::print("\nLlama-3-8B on an H100: {:.2f} TB/s, {:.0f} TFLOP/s, ridge {:.1f} FLOP/byte\n", gpu.bandwidth / 1e12,
              gpu.flops / 1e12, lesson::ridge(gpu.bandwidth, gpu.flops));
   fmt::print("{:<28}{:>9}{:>9}{:>12}{:>9}{:>9}{:>10}\n", "", "TFLOP", "GB", "FLOP/byte", "least ms", "limit",

@@ -29,7 +29,7 @@ TEST_CASE("every kind of file gives the logits of transformers") {
     const Comparison c = compare(logits, want, {.absolute = tolerance_per_error32 * error32});
     CHECK(c.shape_problem == "");
     CHECK(c.wrong == 0);
-    MESSAGE(folder.filename().string() << ": " << c.share << " of the tolerance");
+    MESSAGE(folder.filename().string() << ": " << c.fraction << " of the tolerance");
     ++compared;
   }
   CHECK(compared == 9);

@@ -60,11 +60,11 @@ TEST_CASE("the predicted time is that of each operation under the roof, and no l
   c.vocab_size = 100;
   const BatchRun run{2, 20, 3, true};
   const DevicePeak computing{"", 1e9, 1e30, ""}, reading{"", 1e30, 1e9, ""}, both{"", 1e9, 1e9, ""};
-  Work work;
-  for (const Call& call : calls_of(run)) work = work + total(operations(c, call, {2, 4, 4}));
-  CHECK(predict_seconds(c, run, DType::bf16, computing) == doctest::Approx(work.flops / 1e9));
-  CHECK(predict_seconds(c, run, DType::bf16, reading) == doctest::Approx(work.bytes / 1e9));
-  CHECK(predict_seconds(c, run, DType::bf16, both) >= std::max(work.flops, work.bytes) / 1e9);
+  Cost cost;
+  for (const Call& call : calls_of(run)) cost = cost + total(operations(c, call, {2, 4, 4}));
+  CHECK(predict_seconds(c, run, DType::bf16, computing) == doctest::Approx(cost.flops / 1e9));
+  CHECK(predict_seconds(c, run, DType::bf16, reading) == doctest::Approx(cost.bytes / 1e9));
+  CHECK(predict_seconds(c, run, DType::bf16, both) >= std::max(cost.flops, cost.bytes) / 1e9);
 }
 
 TEST_SUITE_END();

@@ -78,7 +78,7 @@ TEST_CASE("what inspect says of memory is what a model and its cache ask for") {
     CHECK(f.scratch == scratch + 3 * c.vocab_size * 4);
     const KvCache cache(ops, c, 3, 9);
     CHECK(f.cache == ops.bytes - scratch);
-    CHECK(f.angles == (c.rotary ? 9 * c.head_dim * 4 : 0));
+    CHECK(f.rope_tables == (c.rotary ? 9 * c.head_dim * 4 : 0));
   }
 }
 

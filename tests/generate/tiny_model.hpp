@@ -3,9 +3,9 @@
 
 #include <map>
 
+#include "generate/random_decoder.hpp"
 #include "rungs/base/file.hpp"
 #include "rungs/checkpoint/safetensors.hpp"
-#include "rungs/model/random_decoder.hpp"
 #include "support.hpp"
 
 namespace rungs::test {

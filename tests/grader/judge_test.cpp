@@ -58,7 +58,7 @@ Outcome whole(const Case& c) {
   return o;
 }
 
-Piece& piece(Outcome& o, size_t i) { return o.recording.pieces.at(i); }
+Recorded& piece(Outcome& o, size_t i) { return o.recording.pieces.at(i); }
 
 }  // namespace
 
@@ -119,7 +119,7 @@ TEST_CASE("wrong values, and which is the worst") {
   const Verdict v = judge(std::move(o), c);
   CHECK_FALSE(v.pass);
   CHECK(v.summary == "1 of 15 values of out is wrong");
-  CHECK(v.share == doctest::Approx(2e6));
+  CHECK(v.fraction == doctest::Approx(2e6));
   const std::string text = describe(v, c);
   CHECK(text == Contains("  q is right.\n"));
   CHECK(text == Contains("scores is the first tensor that differs: 2 of 25 values."));
@@ -157,7 +157,7 @@ TEST_CASE("not a number, infinite, never written") {
     writable(piece(o, 2).value)(0, 1) = value;
     const Verdict v = judge(std::move(o), c);
     CHECK_FALSE(v.pass);
-    CHECK(std::isinf(v.share));
+    CHECK(std::isinf(v.fraction));
     return v.summary;
   };
   CHECK(summary(std::nanf("")) == "1 of 15 values of out is wrong, 1 not a number");

@@ -117,8 +117,8 @@ void check_gated(DType dtype) {
     Tensor hidden = poisoned({N, F});
     const Tensor device_x = to_device(x), device_norm = to_device(norm), device_gate = to_device(gate),
                  device_up = to_device(up);
-    gemv_norm_gated(hidden.data(), device_x.data(), device_norm.data<W>(), epsilon, device_gate.data<W>(),
-                    device_up.data<W>(), N, F, C, nullptr);
+    gemv_norm_swiglu(hidden.data(), device_x.data(), device_norm.data<W>(), epsilon, device_gate.data<W>(),
+                     device_up.data<W>(), N, F, C, nullptr);
     CHECK(difference(to_host(hidden), want.value, want.tolerance) == "");
   }
 }
@@ -205,7 +205,7 @@ TEST_SUITE("kernels") {
     check_qkv<f16>(DType::f16);
   }
 
-  TEST_CASE("gemv_norm_gated: the norm and two projections and silu in one launch") {
+  TEST_CASE("gemv_norm_swiglu: the norm and two projections and silu in one launch") {
     check_gated<float>(DType::f32);
     check_gated<bf16>(DType::bf16);
     check_gated<f16>(DType::f16);
@@ -238,8 +238,8 @@ TEST_SUITE("kernels") {
       check(v, from(weight, 3));
 
       Tensor hidden = poisoned({N, K});
-      gemv_norm_gated(hidden.data(), device_x.data(), at(device_norm, 0), epsilon, at(device_weight, 1),
-                      at(device_weight, 2), N, K, C, nullptr);
+      gemv_norm_swiglu(hidden.data(), device_x.data(), at(device_norm, 0), epsilon, at(device_weight, 1),
+                       at(device_weight, 2), N, K, C, nullptr);
       const Product gates = with_norm(product(normed_x, from(weight, 1), N, K, C), C);
       const Product ups = with_norm(product(normed_x, from(weight, 2), N, K, C), C);
       const Product want = gated(gates, ups);

@@ -374,6 +374,11 @@ TEST_CASE("shapes and dtypes and head widths that the device does not take are r
     CHECK_THROWS_AS(ops.copy(same, out), ShapeError);
     CHECK_THROWS_AS(ops.embedding(same, x, ops.allocate({2}, DType::i64)), ShapeError);
     CHECK_THROWS_AS(ops.sdpa(same, x, make({1, 4}), make({1, 4})), ShapeError);
+    Tensor heads = make({2, 1, 4});
+    CHECK_THROWS_WITH_AS(ops.sdpa(heads, heads, heads, heads, {.window = 8}),
+                         "attention: the CUDA kernels take the causal mask and the scale 1/√D alone; --backend cpu "
+                         "takes windows, soft caps and other scales too",
+                         UsageError);
     CHECK_THROWS_WITH_AS(ops.sdpa(wide, wide, wide, wide),
                          "attention: the CUDA kernels take heads of 1 to 256 elements, this one has 257; "
                          "--backend cpu takes any",

@@ -11,7 +11,7 @@ using namespace rungs::test;
 TEST_SUITE_BEGIN("lessons");
 
 /// Whole numbers that a double holds: equal or not.
-static bool same(const lesson_23::Work& ours, const Work& library) {
+static bool same(const lesson_23::Cost& ours, const Cost& library) {
   return ours.flops == library.flops && ours.bytes == library.bytes;
 }
 
@@ -40,8 +40,8 @@ TEST_CASE("lesson 23: the products of every published shape have the FLOPs that 
       CAPTURE(call.rows);
       double products = 0;
       for (const Operation& operation : operations(c, call, {}))
-        if (operation.name != "attention") products += operation.work.flops;
-      const lesson_23::Work attention =
+        if (operation.name != "attention") products += operation.cost.flops;
+      const lesson_23::Cost attention =
           double(c.num_layers * call.batch * c.num_kv_heads) *
           lesson_23::attention(c.num_heads / c.num_kv_heads * call.rows, call.past + call.rows, c.head_dim, 2);
       CHECK(lesson_23::forward(c, call.batch, call.rows, call.past, 2).flops - attention.flops == products);
@@ -50,7 +50,7 @@ TEST_CASE("lesson 23: the products of every published shape have the FLOPs that 
 
 TEST_CASE("lesson 23: the roof is the library's") {
   for (const std::string& name : roof_names()) {
-    const DevicePeak roof = *named_roof(name);
+    const DevicePeak roof = *named_device_peak(name);
     CHECK(lesson_23::ridge(roof.bandwidth, roof.flops) == roof.ridge());
     for (const double intensity : {0.1, 1.0, roof.ridge(), 1000.0})
       CHECK(lesson_23::attainable(intensity, roof.bandwidth, roof.flops) == roof.attainable(intensity));

@@ -33,7 +33,7 @@ static Tolerance two_float32_runs() {
 
 static void check_equal(const Tensor& got, const Tensor& want, const Tolerance& tolerance) {
   const Comparison c = compare(got, want, tolerance);
-  INFO("the worst element: got ", c.got, ", want ", c.want, ", ", c.share, " of the tolerance");
+  INFO("the worst element: got ", c.got, ", want ", c.want, ", ", c.fraction, " of the tolerance");
   CHECK(c.pass);
 }
 

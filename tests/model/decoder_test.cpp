@@ -48,8 +48,9 @@ static const std::vector<Prompt>& prompts() {
 static std::string wrong(const Tensor& logits, const Prompt& prompt, int64_t start) {
   const ConstTensor want = prompt.logits().value.view_rows(start, logits.dim(0));
   const Comparison c = compare(logits, want, prompt.logits().tolerance());
-  return c.pass ? ""
-                : fmt::format("{}: position {}, {} times the tolerance", prompt.reference.input.name, start, c.share);
+  return c.pass
+             ? ""
+             : fmt::format("{}: position {}, {} times the tolerance", prompt.reference.input.name, start, c.fraction);
 }
 
 /// Feeds tokens [start, start + count) of a prompt as one call.

@@ -67,7 +67,7 @@ inline std::string wrong(const Case& c, const std::string& name, const Tensor& g
   const Reference& want = *c.find(name);
   const Comparison r = compare(got, want.value.view_rows(first, got.dim(0)), want.tolerance());
   if (r.pass) return "";
-  return fmt::format("{}, {} at {}: {}{} times the tolerance", c.input.name, name, first, r.shape_problem, r.share);
+  return fmt::format("{}, {} at {}: {}{} times the tolerance", c.input.name, name, first, r.shape_problem, r.fraction);
 }
 
 /// Rows [begin, end) of a case as one call.

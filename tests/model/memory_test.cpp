@@ -78,7 +78,7 @@ TEST_CASE("parameters and cache take to the byte what was predicted for them") {
     const auto model = load_model(ops, weights_directory() / name, {.max_rows = 16});
     const Config& c = model->config();
     const int64_t element = name == "stories" ? 2 : 4;  // bf16, f32
-    CHECK(ops.uploaded == count_parameters(c).total() * element + memory_estimate(c, 1, c.max_seq_len, 16).angles);
+    CHECK(ops.uploaded == count_parameters(c).total() * element + memory_estimate(c, 1, c.max_seq_len, 16).rope_tables);
 
     const int64_t sequences = 3, context = 150;
     const KvCache cache(ops, c, sequences, context);

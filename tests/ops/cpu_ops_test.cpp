@@ -203,6 +203,28 @@ TEST_CASE("every head attends to the keys and values of its group") {
       }
 }
 
+TEST_CASE("sdpa with what may vary equals loops in double") {
+  CpuOps ops;
+  const AttentionOptions all[] = {{.scale = 0.3f},
+                                  {.causal = false},
+                                  {.window = 1},
+                                  {.window = 20},
+                                  {.soft_cap = 1.5f},
+                                  {.scale = 0.4f, .window = 130, .soft_cap = 2},
+                                  {.causal = false, .window = 3, .soft_cap = 30}};
+  for (const AttentionOptions& options : all)
+    for (const auto& [T, S] : {std::pair<int64_t, int64_t>{1, 1}, {1, 300}, {3, 7}, {33, 33}, {300, 310}}) {
+      CAPTURE(&options - all);
+      CAPTURE(T);
+      CAPTURE(S);
+      const Tensor q = random_tensor({T, 16}, 1), k = random_tensor({S, 16}, 2), v = random_tensor({S, 16}, 3);
+      Tensor out({T, 16});
+      ops.sdpa(out, q, k, v, options);
+      const Expected e = attend_in_double(q, k, v, options);
+      CHECK(difference(out, e.value, e.tolerance) == "");
+    }
+}
+
 TEST_CASE("one query attends alike on one thread and on all") {
   CpuOps ops;
   const int64_t S = 900, H = 6, G = 3, D = 40;  // enough bytes for several threads

@@ -91,23 +91,30 @@ inline Expected rms_norm_in_double(const Tensor& x, const Tensor& weight, float 
   return e;
 }
 
-/// The error of a score moves a weight by as much, relative; so does a rounding of its distance to the largest one.
-inline Expected attend_in_double(const Tensor& q, const Tensor& k, const Tensor& v) {
+/// The error of a score moves a weight by as much, relative; so does a rounding of its distance to the largest one. A
+/// soft cap c makes an error of a score no larger, and adds the roundings of c · tanh.
+inline Expected attend_in_double(const Tensor& q, const Tensor& k, const Tensor& v,
+                                 const AttentionOptions& options = {}) {
   Expected e;
   const int64_t T = q.rows(), S = k.rows(), D = q.cols();
+  const double scale = options.scale > 0 ? double(options.scale) : 1 / std::sqrt(double(D)), cap = options.soft_cap;
   for (int64_t t = 0; t < T; ++t) {
-    const int64_t visible = S - T + t + 1;
+    const int64_t position = S - T + t, end = options.causal ? position + 1 : S;
+    const int64_t begin = options.window > 0 ? std::max<int64_t>(0, position + 1 - options.window) : 0;
+    const int64_t visible = end - begin;
     std::vector<double> weight(static_cast<size_t>(visible));
     double largest = -std::numeric_limits<double>::infinity(), smallest = -largest, score_error = 0;
     for (int64_t s = 0; s < visible; ++s) {
       double score = 0, squares = 0;
       for (int64_t d = 0; d < D; ++d) {
-        const double product = q.value(t * D + d) * k.value(s * D + d) / std::sqrt(double(D));
+        const double product = q.value(t * D + d) * k.value((begin + s) * D + d) * scale;
         score += product, squares += product * product;
       }
+      if (cap > 0) score = cap * std::tanh(score / cap);
       weight[size_t(s)] = score;
       largest = std::max(largest, score), smallest = std::min(smallest, score);
-      score_error = std::max(score_error, sum_error(double(D), std::sqrt(squares)) + 3 * u * std::fabs(score));
+      score_error =
+          std::max(score_error, sum_error(double(D), std::sqrt(squares)) + 3 * u * std::fabs(score) + 8 * u * cap);
     }
     double sum = 0;
     for (double& w : weight) sum += w = std::exp(w - largest);
@@ -116,7 +123,7 @@ inline Expected attend_in_double(const Tensor& q, const Tensor& k, const Tensor&
     for (int64_t d = 0; d < D; ++d) {
       double out = 0, size = 0, squares = 0;
       for (int64_t s = 0; s < visible; ++s) {
-        const double product = weight[size_t(s)] / sum * v.value(s * D + d);
+        const double product = weight[size_t(s)] / sum * v.value((begin + s) * D + d);
         out += product, size += std::fabs(product), squares += product * product;
       }
       e.value.push_back(out);

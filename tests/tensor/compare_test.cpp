@@ -29,7 +29,7 @@ TEST_CASE("compare passes up to the tolerance and not beyond") {
   CHECK(c.worst == 2);
   CHECK(c.got == 3.5);
   CHECK(c.want == 3);
-  CHECK(c.share == 4);
+  CHECK(c.fraction == 4);
 }
 
 TEST_CASE("compare never lets NaN pass, not even as NaN or under an infinite tolerance") {
@@ -42,7 +42,7 @@ TEST_CASE("compare never lets NaN pass, not even as NaN or under an infinite tol
   const Comparison c = compare(row({0, nan_value, 5}), row({0, 0, 0}), {.absolute = 1});
   CHECK(c.nans == 1);
   CHECK(c.worst == 1);
-  CHECK(std::isinf(c.share));
+  CHECK(std::isinf(c.fraction));
 }
 
 TEST_CASE("compare takes an infinity only for itself") {
@@ -60,7 +60,7 @@ TEST_CASE("compare holds each element to its own tolerance") {
   const Comparison c = compare(row({0.25f, 0.25f}), want, {.each = &tolerance});
   CHECK(c.wrong == 1);
   CHECK(c.worst == 1);
-  CHECK(c.share == 2);
+  CHECK(c.fraction == 2);
   const Tensor short_tolerance = row({1});
   CHECK_THROWS_AS(compare(row({0, 0}), want, {.each = &short_tolerance}), ShapeError);
 }
@@ -82,7 +82,7 @@ TEST_CASE("compare says what is wrong with the shape") {
   const Comparison c = compare(row({1, 2}), row({1}), {.absolute = 9});
   CHECK_FALSE(c.pass);
   CHECK(c.shape_problem == "its shape is (2,), wanted (1,)");
-  CHECK(std::isinf(c.share));
+  CHECK(std::isinf(c.fraction));
   CHECK_FALSE(compare(Tensor(), row({1}), {}).pass);
   CHECK(compare(Tensor(Shape{0}), Tensor(Shape{0}), {}).pass);
 }

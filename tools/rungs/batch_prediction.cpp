@@ -39,13 +39,13 @@ PredictedMemory predict_memory(const Config& config, const BatchRun& run, const 
   const LoadOptions plan = run.plan();
   const int64_t context = run.input + run.output;
   const MemoryEstimate f = memory_estimate(config, run.batch, context, plan.max_rows);
-  PredictedMemory m{weights.predicted, run.cache ? f.cache : 0, f.angles, f.scratch, 0};
+  PredictedMemory m{weights.predicted, run.cache ? f.cache : 0, f.rope_tables, f.scratch, 0};
   if (device.backend == "cpu") {
     m.workspace = cpu_workspace(config, run.batch, context, plan.max_rows, weights.dtype);
   } else {
     m.workspace = f.scratch;  // what the kernels of a device keep between them is about as much again
     if (device.on == "emulator")
-      m.workspace += m.weights + m.angles;  // in the file, and on the device that is no device
+      m.workspace += m.weights + m.rope_tables;  // in the file, and on the device that is no device
   }
   return m;
 }
@@ -73,7 +73,7 @@ double predict_seconds(const Config& config, const BatchRun& run, DType weights,
   const ElementBytes bytes{double(bytes_of(weights)), 4, 4};
   double seconds = 0;
   for (const Call& call : calls_of(run))
-    for (const Operation& operation : operations(config, call, bytes)) seconds += roof.seconds(operation.work);
+    for (const Operation& operation : operations(config, call, bytes)) seconds += roof.seconds(operation.cost);
   return seconds;
 }
 

@@ -30,8 +30,8 @@ WeightsInfo weights_of(const std::filesystem::path& model, const Config& config)
 
 /// Bytes while a run is under way.
 struct PredictedMemory {
-  int64_t weights = 0, cache = 0, angles = 0, scratch = 0, workspace = 0;
-  int64_t total() const { return weights + cache + angles + scratch + workspace; }
+  int64_t weights = 0, cache = 0, rope_tables = 0, scratch = 0, workspace = 0;
+  int64_t total() const { return weights + cache + rope_tables + scratch + workspace; }
 };
 PredictedMemory predict_memory(const Config& config, const BatchRun& run, const WeightsInfo& weights,
                                const DeviceChoice& device);

@@ -13,9 +13,9 @@
 #include "engine.hpp"
 #include "rungs/base/terminal.hpp"
 #include "rungs/base/units.hpp"
+#include "rungs/measure/device_peak.hpp"
 #include "rungs/measure/measure.hpp"
 #include "rungs/measure/peak_memory.hpp"
-#include "rungs/measure/roof.hpp"
 #include "rungs/ops/cpu_ops.hpp"
 #include "rungs/ops/cpu_workspace.hpp"
 
@@ -49,7 +49,7 @@ struct Bench {
   const BenchBatchCommand& command;
   Config config;
   WeightsInfo weights;
-  std::optional<MeasuredRoof> roof = {};
+  std::optional<MeasuredPeak> roof = {};
   std::vector<Cell> cells = {};  // of each batch the one without the cache, then the one with it
 
   bool on_gpu() const { return command.device.backend != "cpu" && command.device.on == "gpu"; }
@@ -158,7 +158,7 @@ ordered_json to_json(const Cell& cell) {
           {"predicted",
            {{"weights", m.weights},
             {"cache", m.cache},
-            {"angles", m.angles},
+            {"rope_tables", m.rope_tables},
             {"scratch", m.scratch},
             {"workspace", m.workspace}}}};
 }
@@ -277,7 +277,7 @@ int bench_batch(const BenchBatchCommand& command) {
   const Config config = load_config(command.model);
   Bench bench{command, config, weights_of(command.model, config)};
   check(bench);
-  if (command.device.backend == "cpu") bench.roof = measure_roof();
+  if (command.device.backend == "cpu") bench.roof = measure_device_peak();
   int64_t rows = 0;
   for (const int64_t batch : command.batches)
     for (const bool cache : {false, true}) {

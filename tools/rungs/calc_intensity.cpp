@@ -19,13 +19,13 @@ struct IntensityQuestion {
 /// Prefill at one context.
 struct PrefillRow {
   int64_t context;
-  Work exact, course;
+  Cost exact, course;
 };
 
 /// A step of decoding at one batch.
 struct DecodeRow {
   int64_t batch;
-  Work own, shared, course;
+  Cost own, shared, course;
 };
 
 IntensityQuestion question(const CalcIntensityCommand& command) {
@@ -39,10 +39,10 @@ IntensityQuestion question(const CalcIntensityCommand& command) {
 }
 
 std::string number(double value) { return value < 0x1p62 ? with_commas(int64_t(value)) : fmt::format("{:.3e}", value); }
-std::string ratio(const Work& work) { return fmt::format("{:.3f}", work.intensity()); }
+std::string ratio(const Cost& cost) { return fmt::format("{:.3f}", cost.intensity()); }
 
 void print_steps(const IntensityQuestion& q, const std::string& title, double queries, const char* formula,
-                 const Work& exact, const Work& course) {
+                 const Cost& exact, const Cost& course) {
   Table table{{"step", "FLOP", "bytes read", "bytes written"}, {}};
   const auto bytes = double(q.bytes);
   for (const AttentionStep& step : attention_steps(queries, double(q.context), double(q.d)))
@@ -57,8 +57,8 @@ void print_text(const IntensityQuestion& q, const std::vector<PrefillRow>& prefi
                 const std::vector<DecodeRow>& decode) {
   fmt::print("Attention of one head of width d = {} over N = {} tokens, {} bytes an element; S and P go to memory\n\n",
              q.d, q.context, q.bytes);
-  const auto steps = [&](const char* title, double queries, const std::string& formula, const Work& exact,
-                         const Work& course) { print_steps(q, title, queries, formula.c_str(), exact, course); };
+  const auto steps = [&](const char* title, double queries, const std::string& formula, const Cost& exact,
+                         const Cost& course) { print_steps(q, title, queries, formula.c_str(), exact, course); };
   steps("Reading a prompt: every token asks", double(q.context),
         fmt::format("(4N²d + 5N²) / ({}(4Nd + 3N² + Nd))", q.bytes), prefill_attention(q.context, q.d, q.bytes),
         prefill_attention(q.context, q.d, q.bytes, Formula::course));
@@ -100,8 +100,8 @@ std::vector<Panel> panels(const IntensityQuestion& q, const std::vector<PrefillR
           {fmt::format("decoding after {} tokens", q.context), "batch (requests)", "FLOP/byte", {own, shared}}};
 }
 
-ordered_json work_json(const Work& work) {
-  return {{"flops", work.flops}, {"bytes", work.bytes}, {"flops_per_byte", work.intensity()}};
+ordered_json cost_json(const Cost& cost) {
+  return {{"flops", cost.flops}, {"bytes", cost.bytes}, {"flops_per_byte", cost.intensity()}};
 }
 
 ordered_json report(const IntensityQuestion& q, const std::vector<PrefillRow>& prefill,
@@ -109,12 +109,12 @@ ordered_json report(const IntensityQuestion& q, const std::vector<PrefillRow>& p
   ordered_json all = {{"head_dim", q.d}, {"element_bytes", q.bytes}, {"context", q.context}};
   for (const PrefillRow& row : prefill)
     all["prefill"].push_back(
-        {{"context", row.context}, {"exact", work_json(row.exact)}, {"course", work_json(row.course)}});
+        {{"context", row.context}, {"exact", cost_json(row.exact)}, {"course", cost_json(row.course)}});
   for (const DecodeRow& row : decode)
     all["decode"].push_back({{"batch", row.batch},
-                             {"own_caches", work_json(row.own)},
-                             {"shared_cache", work_json(row.shared)},
-                             {"course", work_json(row.course)}});
+                             {"own_caches", cost_json(row.own)},
+                             {"shared_cache", cost_json(row.shared)},
+                             {"course", cost_json(row.course)}});
   return all;
 }
 
@@ -122,14 +122,14 @@ ordered_json report(const IntensityQuestion& q, const std::vector<PrefillRow>& p
 ordered_json flat(const IntensityQuestion& q, const std::vector<PrefillRow>& prefill,
                   const std::vector<DecodeRow>& decode) {
   ordered_json rows = ordered_json::array();
-  const auto add = [&](const char* phase, int64_t context, int64_t batch, const char* count, const Work& work) {
+  const auto add = [&](const char* phase, int64_t context, int64_t batch, const char* count, const Cost& cost) {
     rows.push_back({{"phase", phase},
                     {"context", context},
                     {"batch", batch},
                     {"count", count},
-                    {"flops", work.flops},
-                    {"bytes", work.bytes},
-                    {"flops_per_byte", work.intensity()}});
+                    {"flops", cost.flops},
+                    {"bytes", cost.bytes},
+                    {"flops_per_byte", cost.intensity()}});
   };
   for (const PrefillRow& row : prefill) {
     add("prefill", row.context, 1, "exact", row.exact);

@@ -3,8 +3,8 @@
 #include "rungs/base/error.hpp"
 #include "rungs/base/terminal.hpp"
 #include "rungs/base/units.hpp"
+#include "rungs/measure/device_peak.hpp"
 #include "rungs/measure/measure.hpp"
-#include "rungs/measure/roof.hpp"
 #include "rungs/measure/timing_ops.hpp"
 #include "rungs/model/model.hpp"
 #include "rungs/ops/cpu_ops.hpp"
@@ -31,19 +31,19 @@ struct Phase {
 
 struct RooflineQuestion {
   CalcShape shape;
-  MeasuredRoof roof;
+  MeasuredPeak roof;
   int64_t context, batch;
   std::vector<Phase> phases;
 };
 
 std::string known_devices() { return fmt::format("{} or measured", fmt::join(roof_names(), ", ")); }
 
-MeasuredRoof roof_of(const std::string& device, bool quiet) {
+MeasuredPeak roof_of(const std::string& device, bool quiet) {
   if (device == "measured") {
     if (!quiet) fmt::print(stderr, "Measuring the roof of this machine ...\n");
-    return measure_roof();
+    return measure_device_peak();
   }
-  if (const std::optional<DevicePeak> roof = named_roof(device)) return {*roof};
+  if (const std::optional<DevicePeak> roof = named_device_peak(device)) return {*roof};
   throw UsageError(
       fmt::format("device: wanted {}, found \"{}\"{}", known_devices(), device, did_you_mean(device, roof_names())));
 }
@@ -99,7 +99,7 @@ std::vector<Point> points_of(const RooflineQuestion& q, const CalcRooflineComman
   std::vector<Point> points;
   for (const Phase& phase : q.phases)
     for (const Operation& operation : operations(q.shape.config, phase.call, bytes))
-      points.push_back({phase.name, operation, q.roof.roof.seconds(operation.work)});
+      points.push_back({phase.name, operation, q.roof.roof.seconds(operation.cost)});
   if (!command.run) return points;
 
   CpuOps cpu;
@@ -116,8 +116,8 @@ std::vector<Point> points_of(const RooflineQuestion& q, const CalcRooflineComman
   return points;
 }
 
-double flops_per_second(const Point& p) { return p.operation.work.flops / p.seconds; }
-double measured_flops_per_second(const Point& p) { return p.operation.work.flops / p.measured; }
+double flops_per_second(const Point& p) { return p.operation.cost.flops / p.seconds; }
+double measured_flops_per_second(const Point& p) { return p.operation.cost.flops / p.measured; }
 
 /// "12.3 TFLOP/s"
 std::string speed(double flops) {
@@ -128,13 +128,13 @@ std::string speed(double flops) {
 ordered_json rows_json(const RooflineQuestion& q, const std::vector<Point>& points, bool run) {
   ordered_json rows = ordered_json::array();
   for (const Point& p : points) {
-    const Work& work = p.operation.work;
+    const Cost& cost = p.operation.cost;
     rows.push_back({{"phase", p.phase},
                     {"operation", p.operation.name},
-                    {"flops", work.flops},
-                    {"bytes", work.bytes},
-                    {"flops_per_byte", work.intensity()},
-                    {"bound_by", work.intensity() < q.roof.roof.ridge() ? "memory" : "compute"},
+                    {"flops", cost.flops},
+                    {"bytes", cost.bytes},
+                    {"flops_per_byte", cost.intensity()},
+                    {"bound_by", cost.intensity() < q.roof.roof.ridge() ? "memory" : "compute"},
                     {"attainable_flops_per_second", flops_per_second(p)},
                     {"seconds_at_least", p.seconds}});
     if (run) {
@@ -175,11 +175,11 @@ void print_text(const RooflineQuestion& q, const std::vector<Point>& points, boo
     double least = 0, measured = 0;
     for (const Point& p : points) {
       if (p.phase != phase.name) continue;
-      const Work& work = p.operation.work;
+      const Cost& cost = p.operation.cost;
       least += p.seconds, measured += p.measured;
-      table.rows.push_back({p.operation.name, fmt::format("{:.3g}", work.flops), fmt::format("{:.3g}", work.bytes),
-                            fmt::format("{:.2f}", work.intensity()),
-                            work.intensity() < roof.ridge() ? "memory" : "compute", speed(flops_per_second(p)),
+      table.rows.push_back({p.operation.name, fmt::format("{:.3g}", cost.flops), fmt::format("{:.3g}", cost.bytes),
+                            fmt::format("{:.2f}", cost.intensity()),
+                            cost.intensity() < roof.ridge() ? "memory" : "compute", speed(flops_per_second(p)),
                             fmt::format("{:.4g} ms", 1e3 * p.seconds)});
       if (run) {
         table.rows.back().push_back(speed(measured_flops_per_second(p)));
@@ -204,7 +204,7 @@ std::vector<Panel> panels(const RooflineQuestion& q, const std::vector<Point>& p
   const DevicePeak& roof = q.roof.roof;
   double least = roof.ridge(), most = roof.ridge();
   for (const Point& p : points)
-    least = std::min(least, p.operation.work.intensity()), most = std::max(most, p.operation.work.intensity());
+    least = std::min(least, p.operation.cost.intensity()), most = std::max(most, p.operation.cost.intensity());
   Curve line{"the roof", "#555555", {}, {}, Curve::Style::line};
   for (const double x : {least / 3, roof.ridge(), most * 3})
     line.x.push_back(x), line.y.push_back(roof.attainable(x) * 1e-9);
@@ -218,7 +218,7 @@ std::vector<Panel> panels(const RooflineQuestion& q, const std::vector<Point>& p
       const double flops = run ? measured_flops_per_second(p) : flops_per_second(p);
       panel.curves.push_back({p.operation.name,
                               colours[panel.curves.size() - 1],
-                              {p.operation.work.intensity()},
+                              {p.operation.cost.intensity()},
                               {flops * 1e-9},
                               Curve::Style::points});
     }

@@ -30,7 +30,7 @@ static Judged judge(const Lesson& lesson, Progress& progress) {
 }
 
 int generate_on_mine(char** argv) {
-  const fs::path folder = fs::path(RUNGS_BINARY_DIR) / "pieces";
+  const fs::path folder = fs::path(RUNGS_BINARY_DIR) / "mine";
   std::vector<Lesson> lessons = all_lessons();
   std::erase_if(lessons, [](const Lesson& l) { return l.has_kernels(); });  // it runs on the CPU
   std::string rows;
@@ -38,7 +38,7 @@ int generate_on_mine(char** argv) {
     Progress progress("judging your lessons", int64_t(lessons.size()));
     for (const Lesson& lesson : lessons) {
       const Judged judged = judge(lesson, progress);
-      write_where_different(folder / (lesson.name + ".cpp"), fmt::format("#include \"{}\"\n", judged.code.string()));
+      write_include(lesson.name + "_piece.cpp", judged.code);
       rows += fmt::format("      {{\"{}\", \"{}\"}},\n", lesson.name, judged.state);
     }
   }

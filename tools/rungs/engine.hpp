@@ -23,7 +23,7 @@ struct TextStream {
 };
 
 /// Whose code a part of generation is.
-struct Part {
+struct EnginePart {
   std::string lesson, functions;  ///< "10_grouped_query", "sdpa"
   bool mine;                      ///< the learner's; otherwise the library's, because:
   std::string why;                ///< "not started: rungs start 10"
@@ -36,7 +36,7 @@ class Engine {
   virtual ~Engine() = default;
 
   /// Of what a model needs, which part is whose; empty where nobody asked.
-  virtual std::vector<Part> parts(const Config&) const { return {}; }
+  virtual std::vector<EnginePart> parts(const Config&) const { return {}; }
   virtual std::unique_ptr<Tokenizer> tokenizer(const std::filesystem::path& path) { return load_tokenizer(path); }
   /// `begins`: no text stands before the first token.
   virtual TextStream stream(const Tokenizer& tokenizer, bool begins) const;

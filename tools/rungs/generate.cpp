@@ -128,7 +128,7 @@ class Watcher {
                         {"seconds", seconds},
                         {"seconds_to_first_token", first_ - start_},
                         {"tokens_per_second", rate}};
-    for (const Part& part : session_.engine.parts(session_.config))
+    for (const EnginePart& part : session_.engine.parts(session_.config))
       out["parts"].push_back({{"lesson", part.lesson},
                               {"functions", part.functions},
                               {"whose", part.mine ? "yours" : "the library's"},
@@ -161,9 +161,11 @@ void run(Session& session, const std::vector<Prompt>& prompts) {
   watcher.finish(drawn);
 }
 
+/// What to make room for. Of prompts that are still to be typed, each may be as long as the context.
 LoadOptions planned(const Session& s, const std::vector<Prompt>& prompts) {
   std::vector<int64_t> lengths;
   for (const Prompt& prompt : prompts) lengths.push_back(int64_t(prompt.tokens.size()));
+  if (s.command.interactive) lengths = {s.context};
   return plan_load(lengths, s.options, s.context);
 }
 
@@ -186,13 +188,13 @@ void converse(Session& session) {
 }
 
 /// Which parts are the learner's, for `--mine`.
-void print_parts(const std::vector<Part>& parts) {
+void print_parts(const std::vector<EnginePart>& parts) {
   if (parts.empty()) return;
   for (const bool mine : {true, false}) {
-    const auto is_one = [&](const Part& part) { return part.mine == mine; };
+    const auto is_one = [&](const EnginePart& part) { return part.mine == mine; };
     if (std::none_of(parts.begin(), parts.end(), is_one)) continue;
     fmt::print(stderr, "{}\n", mine ? "On your code:" : "On the library's:");
-    for (const Part& part : parts)
+    for (const EnginePart& part : parts)
       if (is_one(part)) fmt::print(stderr, "  {:<18}{}{}{}\n", part.lesson, part.functions, mine ? "" : "  ", part.why);
   }
   fmt::print(stderr, "\n");
@@ -220,7 +222,6 @@ int generate_text(const GenerateCommand& command) {
   if (!command.prompts_file.empty()) prompts = read_prompts(command.prompts_file, *tokenizer, config);
   for (const std::string& text : command.prompts) prompts.push_back(make_prompt(*tokenizer, config, text));
   if (prompts.empty() && !command.interactive) prompts.push_back(no_prompt(*tokenizer, config));
-  if (command.interactive) prompts = {{"", std::vector<int32_t>(size_t(session.context))}};  // as long as one may be
 
   if (!command.json) print_parts(engine->parts(config));
   session.model = engine->model(command.model, planned(session, prompts));

@@ -112,9 +112,9 @@ ordered_json memory_json(const Config& c, const InspectCommand& command, int64_t
           {"rows", rows},
           {"weights", weights},
           {"cache", f.cache},
-          {"angles", f.angles},
+          {"rope_tables", f.rope_tables},
           {"scratch", f.scratch},
-          {"total", weights + f.cache + f.angles + f.scratch}};
+          {"total", weights + f.cache + f.rope_tables + f.scratch}};
 }
 
 void print_text(const ordered_json& all) {
@@ -150,7 +150,7 @@ void print_text(const ordered_json& all) {
   };
   line("weights", "weights", "");
   line("KV cache", "cache", "f32, for every position of every sequence");
-  if (m["angles"] != 0) line("angles", "angles", "cos and sin of rotary positions");
+  if (m["rope_tables"] != 0) line("RoPE", "rope_tables", "tables of cos and sin, of every position");
   line("scratch", "scratch", fmt::format("f32, {} rows a call, and the logits", m["rows"].get<int64_t>()));
   line("together", "total", "");
 }

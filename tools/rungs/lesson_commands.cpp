@@ -34,7 +34,13 @@ std::string compiler_output(const std::string& output) {
     const size_t end = std::min(output.find('\n', begin), output.size());
     const std::string line = output.substr(begin, end - begin);
     const auto begins_with = [&](const char* what) { return line.starts_with(what); };
-    constexpr const char* of_the_build[] = {"[", "ninja:", "FAILED:", "collect2:", "clang: error: linker", "gmake"};
+    constexpr const char* of_the_build[] = {"[",
+                                            "ninja:",
+                                            "FAILED:",
+                                            "collect2:",
+                                            "clang: error: linker",
+                                            "gmake",
+                                            "In file included from " RUNGS_BINARY_DIR "/mine/"};
     const bool noise = std::any_of(std::begin(of_the_build), std::end(of_the_build), begins_with);
     if (!noise && !is_command && !line.empty()) text += line + "\n";
     is_command = line.starts_with("FAILED:");  // the next line is
@@ -173,7 +179,7 @@ static json to_json(const Grade& g) {
     cases.push_back({{"case", g.cases[i].input.name},
                      {"passed", g.verdicts[i].pass},
                      {"sentence", g.verdicts[i].summary},
-                     {"share", g.verdicts[i].share}});
+                     {"fraction_of_tolerance", g.verdicts[i].fraction}});
   return {{"lesson", g.lesson},      {"suite", g.suite}, {"graded", g.graded}, {"passed", g.passed},
           {"total", g.cases.size()}, {"cases", cases},   {"story", g.story}};
 }

@@ -96,12 +96,13 @@ Build build(const std::vector<std::string>& targets) {
   return b;
 }
 
-// A target knows the learner's file only where it stands in work/; elsewhere it is included.
+void write_include(const std::string& file, const fs::path& path) {
+  write_where_different(fs::path(RUNGS_BINARY_DIR) / "mine" / file, fmt::format("#include \"{}\"\n", path.string()));
+}
+
 Build build_mine(Lesson& lesson) {
-  if (lesson.mine_target.ends_with("_external"))
-    write_where_different(fs::path(RUNGS_BINARY_DIR) / "external" / (lesson.name + ".cpp"),
-                          fmt::format("#include \"{}\"\n", lesson.mine.string()));
-  Build b = build({lesson.mine_target, lesson.name + "_mistakes"});
+  write_include(lesson.name + ".cpp", lesson.mine);
+  Build b = build({lesson.name + "_mine", lesson.name + "_mistakes"});
   if (b.ok) lesson = lesson_called(lesson.name);  // with the list of mistakes that was just made
   return b;
 }
@@ -122,7 +123,12 @@ void write_where_different(const fs::path& path, const std::string& text) {
   write_whole(path, [&](std::ostream& out) { out << text; });
 }
 
-static size_t content_of(const fs::path& file) { return std::hash<std::string>{}(read_text(file)); }
+/// A hash that stays the same whoever compiles this (FNV-1a, 64 bits).
+static uint64_t content_of(const fs::path& file) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : read_text(file)) hash = (hash ^ uint8_t(c)) * 0x100000001b3;
+  return hash;
+}
 
 /// Contents by the names of lessons.
 static json read_record(const fs::path& file) {

@@ -26,6 +26,8 @@ struct Build {
 Build build(const std::vector<std::string>& targets);
 /// Makes a file of a build, which stays as it is where it would not change.
 void write_where_different(const std::filesystem::path& path, const std::string& text);
+/// A target of the build compiles `file`; what it includes is the learner's, wherever that stands.
+void write_include(const std::string& file, const std::filesystem::path& path);
 /// Builds the runner of the learner's file; then the lesson knows its mistakes.
 Build build_mine(Lesson& lesson);
 /// Builds the runners of the solution and of the known mistakes. \throws Error as must_build.

@@ -155,7 +155,7 @@ class Lesson:
             self.save(directory / folder / name, array.astype(file_type(array)))
             entries.append({"name": name, "dims": list(dims), "error32": float(f"{errors[name]:.6g}")})
         for name, array in record.budgets.items():
-            self.save(directory / "budget" / name, array.astype("<f8"))
+            self.save(directory / "tolerance" / name, array.astype("<f8"))
         self.describe(directory, run, says, model, {"margin": record.margin} if record.margin is not None else {}, entries)
 
     def add_error(self, what, run, says, inputs, error, model=None):

@@ -40,7 +40,7 @@ class Counts:
     def write(self, run, what, says, inputs, taps, outputs, budgets=None, dims=(), model=None):
         inputs = {name: np.array(value, None if isinstance(value, float) else np.int32) for name, value in inputs.items()}
         directory = self.lesson.directory(f"{run}_{what}", inputs)
-        for folder, tensors in (("taps", taps), ("out", outputs), ("budget", budgets or {})):
+        for folder, tensors in (("taps", taps), ("out", outputs), ("tolerance", budgets or {})):
             for name, value in tensors.items():
                 self.lesson.save(directory / folder / name, np.array(value, "<i8" if isinstance(value, int) else "<f8"))
         entries = [{"name": name, "dims": list(dims), "error32": 0.0} for name in [*taps, *outputs]]

@@ -155,20 +155,6 @@ std::vector<CountedLine> counted_lines() {
   return result;
 }
 
-std::string counted_table(const std::vector<CountedLine>& lines) {
-  std::string table = fmt::format("{:32} {:7} {:6} {:>6} {:>10} {:>13} {:>20} {:>7}\n", "line", "memory", "does",
-                                  "bytes", "requests", "bytes in all", "for each request", "ideal");
-  for (const CountedLine& line : lines) {
-    const double requests = double(std::max<uint64_t>(line.requests, 1));
-    table += fmt::format("{:32} {:7} {:6} {:6} {:10} {:13} {:12.2f} {:7} {:7.2f}{}\n",
-                         line.file.empty() ? "unknown: install binutils" : fmt::format("{}:{}", line.file, line.line),
-                         line.shared ? "shared" : "global", name_of(line.kind), line.access_bytes, line.requests,
-                         line.bytes, double(line.cost) / requests, line.shared ? "waves" : "sectors",
-                         double(line.ideal) / requests, line.wasteful() ? "  <--" : "");
-  }
-  return table;
-}
-
 std::string counted_json(const std::vector<CountedLine>& lines) {
   std::string json = "[";
   for (const CountedLine& line : lines) {

@@ -35,9 +35,7 @@ void count_accesses(bool yes);
 /// All since the last reset, by file and line.
 std::vector<CountedLine> counted_lines();
 void reset_counts();
-/// A table for people; wasteful lines are marked.
-std::string counted_table(const std::vector<CountedLine>& lines);
-/// The same as a JSON array of objects.
+/// A JSON array of objects, one a line.
 std::string counted_json(const std::vector<CountedLine>& lines);
 
 /// \name What the checker tells

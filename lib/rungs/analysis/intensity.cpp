@@ -10,27 +10,27 @@ std::array<AttentionStep, 3> attention_steps(double queries, double keys, double
            {"O = P V", 2 * scores * head_dim, scores + k, q}}};
 }
 
-static Work total(const std::array<AttentionStep, 3>& steps, int64_t element_bytes) {
-  Work all;
+static Cost total(const std::array<AttentionStep, 3>& steps, int64_t element_bytes) {
+  Cost all;
   for (const AttentionStep& step : steps)
-    all = all + Work{step.flops, (step.read + step.written) * double(element_bytes)};
+    all = all + Cost{step.flops, (step.read + step.written) * double(element_bytes)};
   return all;
 }
 
-Work prefill_attention(int64_t tokens, int64_t head_dim, int64_t element_bytes, Formula formula) {
+Cost prefill_attention(int64_t tokens, int64_t head_dim, int64_t element_bytes, Formula formula) {
   const auto N = double(tokens), d = double(head_dim);
-  Work work = total(attention_steps(N, N, d), element_bytes);
-  if (formula == Formula::course) work.bytes = (4 * N * d + 3 * N * N + N * d) * double(element_bytes);
-  return work;
+  Cost cost = total(attention_steps(N, N, d), element_bytes);
+  if (formula == Formula::course) cost.bytes = (4 * N * d + 3 * N * N + N * d) * double(element_bytes);
+  return cost;
 }
 
-Work decode_attention(int64_t tokens, int64_t head_dim, int64_t batch, int64_t element_bytes, Caches caches,
+Cost decode_attention(int64_t tokens, int64_t head_dim, int64_t batch, int64_t element_bytes, Caches caches,
                       Formula formula) {
   const auto N = double(tokens), d = double(head_dim), B = double(batch);
   const double copies = caches == Caches::own ? B : 1;
-  Work work = total(attention_steps(1, N, d, B, copies), element_bytes);
-  if (formula == Formula::course) work.bytes = (copies * (2 * N + 1) * d + B * 3 * N) * double(element_bytes);
-  return work;
+  Cost cost = total(attention_steps(1, N, d, B, copies), element_bytes);
+  if (formula == Formula::course) cost.bytes = (copies * (2 * N + 1) * d + B * 3 * N) * double(element_bytes);
+  return cost;
 }
 
 }  // namespace rungs

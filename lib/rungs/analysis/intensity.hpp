@@ -10,11 +10,11 @@
 namespace rungs {
 
 /// What a computation does, and what it moves between memory and processor.
-struct Work {
+struct Cost {
   double flops = 0;  ///< floating-point operations; a multiplication and an addition are two
   double bytes = 0;  ///< read and written
   double intensity() const { return flops / bytes; }  ///< FLOP/byte
-  Work operator+(const Work& other) const { return {flops + other.flops, bytes + other.bytes}; }
+  Cost operator+(const Cost& other) const { return {flops + other.flops, bytes + other.bytes}; }
 };
 
 /// Whose keys and values a batch reads in a step of decoding.
@@ -39,12 +39,12 @@ std::array<AttentionStep, 3> attention_steps(double queries, double keys, double
 
 /// All steps over N tokens. Elements moved: Q, K, V read and O written, 4Nd; S and P each written and read once, 4N².
 /// The course counts 5Nd + 3N². Its FLOPs are the same, 4N²d + 5N².
-Work prefill_attention(int64_t tokens, int64_t head_dim, int64_t element_bytes, Formula formula = Formula::exact);
+Cost prefill_attention(int64_t tokens, int64_t head_dim, int64_t element_bytes, Formula formula = Formula::exact);
 
 /// All steps of one new token each of `batch` requests of N tokens. Elements moved: K and V, 2Nd, once where they are
 /// shared; of every request q and the output, 2d, and s and p each written and read once, 4N. The course counts
 /// (2N + 1)d and, of every request, 3N. Its FLOPs are the same, 4Nd + 5N a request.
-Work decode_attention(int64_t tokens, int64_t head_dim, int64_t batch, int64_t element_bytes, Caches caches,
+Cost decode_attention(int64_t tokens, int64_t head_dim, int64_t batch, int64_t element_bytes, Caches caches,
                       Formula formula = Formula::exact);
 
 }  // namespace rungs

@@ -6,6 +6,7 @@
 
 #include "rungs/base/checked.hpp"
 #include "rungs/model/memory_estimate.hpp"
+#include "rungs/ops/cpu_workspace.hpp"
 
 namespace rungs {
 
@@ -52,6 +53,26 @@ GpuShare share_of_gpu(const Config& c, int64_t context, int64_t gpus, Formula fo
 
 int64_t largest_batch(int64_t memory, int64_t parameter_bytes, int64_t cache_bytes) {
   return parameter_bytes > memory ? 0 : (memory - parameter_bytes) / cache_bytes;
+}
+
+int64_t cpu_workspace(const Config& c, int64_t sequences, int64_t context, int64_t rows, DType weights) {
+  const int64_t q_width = c.num_heads * c.head_dim, kv_width = c.num_kv_heads * c.head_dim;
+  const struct {
+    int64_t rows, out, in;
+  } products[] = {{rows, q_width, c.hidden_size},
+                  {rows, kv_width, c.hidden_size},
+                  {rows, c.hidden_size, q_width},
+                  {rows, c.intermediate_size, c.hidden_size},
+                  {rows, c.hidden_size, c.intermediate_size},
+                  {sequences, c.vocab_size, c.hidden_size}};  // the logits are of one row a sequence
+  int64_t upcast = 0, packed = 0;
+  for (const auto& product : products) {
+    const LinearWorkspace bytes = linear_workspace(product.rows, product.out, product.in, weights);
+    upcast = std::max(upcast, bytes.upcast);  // one after the other in the same memory
+    packed = std::max(packed, bytes.packed);
+  }
+  const int64_t host_logits = sequences * c.vocab_size * int64_t(sizeof(float));
+  return upcast + packed + attention_workspace(std::min(rows, context), context, c.num_heads, c.head_dim) + host_logits;
 }
 
 }  // namespace rungs

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rungs/model/config.hpp"
+#include "rungs/tensor/dtype.hpp"
 
 namespace rungs {
 
@@ -38,5 +39,10 @@ GpuShare share_of_gpu(const Config& config, int64_t context, int64_t gpus, Formu
 
 /// How many requests fit beside the parameters; 0 where none does, or where the parameters do not fit either.
 int64_t largest_batch(int64_t memory, int64_t parameter_bytes, int64_t cache_bytes);
+
+/// Bytes that generate() takes on the CPU beside what memory_estimate counts: what CpuOps keeps for its products and
+/// attention, what Eigen needs within the largest product, and the logits that are brought to the host. `weights`: the
+/// dtype of most of them.
+int64_t cpu_workspace(const Config& config, int64_t sequences, int64_t context, int64_t rows, DType weights);
 
 }  // namespace rungs

@@ -25,9 +25,9 @@ std::string letters_of(std::string_view name) {
 
 double DevicePeak::attainable(double intensity) const { return std::min(flops, bandwidth * intensity); }
 
-double DevicePeak::seconds(const Work& work) const { return std::max(work.flops / flops, work.bytes / bandwidth); }
+double DevicePeak::seconds(const Cost& cost) const { return std::max(cost.flops / flops, cost.bytes / bandwidth); }
 
-std::optional<DevicePeak> named_roof(std::string_view name) {
+std::optional<DevicePeak> named_device_peak(std::string_view name) {
   for (const DevicePeak& roof : roofs)
     if (letters_of(roof.name) == letters_of(name)) return roof;
   return std::nullopt;
@@ -46,7 +46,7 @@ std::vector<Operation> operations(const Config& c, const Call& call, const Eleme
   const auto B = double(call.batch), T = double(call.rows), past = double(call.past);
   const auto product = [&](double times, double rows, double in, double out, double results) {
     const double moved = in * out * bytes.weight + rows * (in + results) * bytes.activation;
-    return Work{times * 2 * rows * in * out, times * moved};
+    return Cost{times * 2 * rows * in * out, times * moved};
   };
   const double scores = B * (T * past + T * (T + 1) / 2) * double(c.num_heads);    // query t sees past + t + 1 keys
   const double attention_bytes = B * (2 * T * q_width * bytes.activation           // queries in, results out
@@ -60,9 +60,9 @@ std::vector<Operation> operations(const Config& c, const Call& call, const Eleme
           {"logits", product(1, B, C, double(c.vocab_size), double(c.vocab_size))}};
 }
 
-Work total(const std::vector<Operation>& operations) {
-  Work all;
-  for (const Operation& operation : operations) all = all + operation.work;
+Cost total(const std::vector<Operation>& operations) {
+  Cost all;
+  for (const Operation& operation : operations) all = all + operation.cost;
   return all;
 }
 

@@ -20,12 +20,12 @@ struct DevicePeak {
   double ridge() const { return flops / bandwidth; }  ///< FLOP/byte from which on it computes at its best
   /// FLOP/s at an intensity: the lower of both limits.
   double attainable(double intensity) const;
-  /// Seconds that work takes at least.
-  double seconds(const Work& work) const;
+  /// Seconds that it takes at least.
+  double seconds(const Cost& cost) const;
 };
 
 /// "A100", "H100", "H200", "RTX 4090": dense products of bf16 with sums in f32. Nothing for another name.
-std::optional<DevicePeak> named_roof(std::string_view name);
+std::optional<DevicePeak> named_device_peak(std::string_view name);
 /// All names, as they are usually written.
 std::vector<std::string> roof_names();
 
@@ -37,7 +37,7 @@ struct ElementBytes {
 /// One kind of operation of a model, all layers together.
 struct Operation {
   std::string name;
-  Work work;
+  Cost cost;
 };
 
 /// One call of a model: `batch` sequences, each feeding `rows` tokens behind `past` others, and wanting the logits of
@@ -52,7 +52,7 @@ struct Call {
 /// Norms, rotation and sums, which move as much as an input or two, are left out.
 std::vector<Operation> operations(const Config& config, const Call& call, const ElementBytes& bytes);
 
-/// Of all operations. \param work from operations()
-Work total(const std::vector<Operation>& work);
+/// Of all operations. \param operations from operations()
+Cost total(const std::vector<Operation>& operations);
 
 }  // namespace rungs

@@ -14,7 +14,7 @@ constexpr size_t legacy_header = size_t(7) * 4;  // version 0
 constexpr size_t header_size = 256;              // versions 1 and 2; the rest of it is zero
 
 /// One stretch of the file: a tensor, or the same one of every layer.
-struct Part {
+struct Stored {
   std::string name;  // behind "model.layers.I." where it stands in each layer; "" for a table that nobody needs
   bool each_layer;
   Shape shape;
@@ -22,23 +22,23 @@ struct Part {
 };
 
 /// In the order of the file; norms first where the rest is quantized.
-std::vector<Part> parts_of(const Llama2cHeader& h) {
+std::vector<Stored> parts_of(const Llama2cHeader& h) {
   const int64_t C = h.hidden_size, F = h.intermediate_size, kv = h.num_kv_heads * h.head_dim();
-  const Part embedding{"model.embed_tokens.weight", false, {h.vocab_size, C}};
-  const Part attention_norm{"input_layernorm.weight", true, {C}};
-  const Part ffn_norm{"post_attention_layernorm.weight", true, {C}};
-  const Part norm{"model.norm.weight", false, {C}};
-  const std::vector<Part> attention = {{"self_attn.q_proj.weight", true, {C, C}, h.num_heads},
-                                       {"self_attn.k_proj.weight", true, {kv, C}, h.num_kv_heads},
-                                       {"self_attn.v_proj.weight", true, {kv, C}},
-                                       {"self_attn.o_proj.weight", true, {C, C}}};
-  const std::vector<Part> ffn = {{"mlp.gate_proj.weight", true, {F, C}},
-                                 {"mlp.down_proj.weight", true, {C, F}},
-                                 {"mlp.up_proj.weight", true, {F, C}}};
-  std::vector<Part> parts;
-  const auto add = [&](const std::vector<Part>& more) { parts.insert(parts.end(), more.begin(), more.end()); };
+  const Stored embedding{"model.embed_tokens.weight", false, {h.vocab_size, C}};
+  const Stored attention_norm{"input_layernorm.weight", true, {C}};
+  const Stored ffn_norm{"post_attention_layernorm.weight", true, {C}};
+  const Stored norm{"model.norm.weight", false, {C}};
+  const std::vector<Stored> attention = {{"self_attn.q_proj.weight", true, {C, C}, h.num_heads},
+                                         {"self_attn.k_proj.weight", true, {kv, C}, h.num_kv_heads},
+                                         {"self_attn.v_proj.weight", true, {kv, C}},
+                                         {"self_attn.o_proj.weight", true, {C, C}}};
+  const std::vector<Stored> ffn = {{"mlp.gate_proj.weight", true, {F, C}},
+                                   {"mlp.down_proj.weight", true, {C, F}},
+                                   {"mlp.up_proj.weight", true, {F, C}}};
+  std::vector<Stored> parts;
+  const auto add = [&](const std::vector<Stored>& more) { parts.insert(parts.end(), more.begin(), more.end()); };
   if (h.version == 0) {
-    const Part angles{"", false, {h.max_seq_len, h.head_dim() / 2}};  // cos, then sin: they follow from the sizes
+    const Stored angles{"", false, {h.max_seq_len, h.head_dim() / 2}};  // cos, then sin: they follow from the sizes
     add({embedding, attention_norm});
     add(attention);
     add({ffn_norm});
@@ -53,7 +53,7 @@ std::vector<Part> parts_of(const Llama2cHeader& h) {
   return parts;
 }
 
-std::string name_of(const Part& part, int64_t layer) {
+std::string name_of(const Stored& part, int64_t layer) {
   return part.each_layer ? fmt::format("model.layers.{}.{}", layer, part.name) : part.name;
 }
 
@@ -127,14 +127,14 @@ struct Cursor {
 /// Where a tensor of the file stands.
 struct Span {
   std::string name;
-  const Part* part;
+  const Stored* part;
   const std::byte *data, *scales;  // f32, no scales; or int8
 };
 
 /// Every tensor's place, each checked against the size of the file.
-std::vector<Span> find_places(const std::vector<Part>& parts, const Llama2cHeader& h, Cursor cursor) {
+std::vector<Span> find_places(const std::vector<Stored>& parts, const Llama2cHeader& h, Cursor cursor) {
   std::vector<Span> places;
-  for (const Part& part : parts)
+  for (const Stored& part : parts)
     for (int64_t layer = 0; layer < (part.each_layer ? h.num_layers : 1); ++layer) {
       const std::string name = name_of(part, layer), what = part.name.empty() ? "the table of angles" : name;
       const int64_t count = part.shape.count();
@@ -190,7 +190,7 @@ TensorSet open_llama2c(const std::filesystem::path& path) {
   TensorSet set(path);
   const std::span<const std::byte> bytes = set.keep(MappedFile(path)).bytes();
   const Llama2cHeader h = parse_header(bytes, path.string());
-  const std::vector<Part> parts = parts_of(h);
+  const std::vector<Stored> parts = parts_of(h);
   const size_t header = h.version == 0 ? legacy_header : header_size;
   for (const Span& place : find_places(parts, h, {bytes.subspan(header), path.string()})) {
     if (place.name.empty()) continue;
@@ -240,7 +240,7 @@ void save_llama2c(const std::filesystem::path& path, const Llama2cHeader& header
   write_whole(path, [&](std::ostream& out) {
     out << header_bytes(header);
     bool sine = false;
-    for (const Part& part : parts_of(header))
+    for (const Stored& part : parts_of(header))
       for (int64_t layer = 0; layer < (part.each_layer ? header.num_layers : 1); ++layer) {
         ConstTensor tensor;
         if (part.name.empty()) {

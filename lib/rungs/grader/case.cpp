@@ -57,7 +57,7 @@ Case load_case(const fs::path& directory) try {
   c.error = j.value("error", "");
 
   NamedTensors out = load_folder(directory / "out"), taps = load_folder(directory / "taps");
-  NamedTensors tolerances = load_folder(directory / "budget");
+  NamedTensors tolerances = load_folder(directory / "tolerance");
   for (const json& t : j.at("tensors")) {
     Reference r;
     r.name = t.at("name").get<std::string>();

@@ -60,7 +60,7 @@ struct Case {
 /// The tolerance is this many times the largest error of PyTorch's own float32 run.
 inline constexpr double tolerance_per_error32 = 8;
 
-/// Reads one case folder: case.json, in/, out/, taps/, budget/. \throws FileError
+/// Reads one case folder: case.json, in/, out/, taps/, tolerance/. \throws FileError
 Case load_case(const std::filesystem::path& directory);
 
 /// All cases of a lesson, in the order of their names. \throws FileError when there is none.

@@ -23,9 +23,9 @@ static bool same_values(const Tensor& a, const Tensor& b, const Reference* refer
   return true;
 }
 
-static std::vector<const Piece*> outputs(const Outcome& o) {
-  std::vector<const Piece*> list;
-  for (const Piece& p : o.recording.pieces)
+static std::vector<const Recorded*> outputs(const Outcome& o) {
+  std::vector<const Recorded*> list;
+  for (const Recorded& p : o.recording.pieces)
     if (p.is_output) list.push_back(&p);
   return list;
 }
@@ -87,7 +87,7 @@ bool shows_step(const Outcome& outcome, const Case& c, const std::string& step) 
 }  // namespace
 
 /// A mistake that the learner's version does not make: it fails on a case that the learner passes.
-static bool fails_external(Runner& mistake, const std::vector<const Case*>& passing) {
+static bool contradicted_by(Runner& mistake, const std::vector<const Case*>& passing) {
   return std::any_of(passing.begin(), passing.end(),
                      [&](const Case* c) { return !judge(mistake.run(c->input), *c).pass; });
 }
@@ -116,7 +116,7 @@ Diagnosis diagnose(const Lesson& lesson, Runner& mine, const std::vector<const C
     }
     const KnownMistake* m = &lesson.mistakes[k];
     const auto same_sentence = [m](const KnownMistake* other) { return other->says == m->says; };
-    if (all && !fails_external(wrong[k], passing) && std::none_of(d.named.begin(), d.named.end(), same_sentence))
+    if (all && !contradicted_by(wrong[k], passing) && std::none_of(d.named.begin(), d.named.end(), same_sentence))
       d.named.push_back(m);
   }
   if (!d.named.empty()) return d;

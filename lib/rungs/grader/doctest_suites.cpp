@@ -1,5 +1,7 @@
 #include "rungs/grader/doctest_suites.hpp"
 
+#include <set>
+
 #include "rungs/grader/grade.hpp"
 
 namespace rungs {
@@ -15,7 +17,18 @@ static void check(const Case& c, Runner& solution) {
   const Verdict v = judge(solution.run(c.input), c);
   INFO(c.input.name, ": ", v.summary, "\n", describe(v, c));
   CHECK(v.pass);
-  MESSAGE(c.input.name, ": ", v.share, " of the tolerance used");
+  MESSAGE(c.input.name, ": ", v.fraction, " of the tolerance used");
+  // A tap that goes by another name in the solution would be compared with nothing, in silence.
+  std::set<std::string> shown;
+  for (const Compared& p : compare_all(v.outcome.recording, c)) {
+    INFO(p.name);
+    CHECK(p.comparison.pass);
+    shown.insert(p.name);
+  }
+  for (const Reference& r : c.references) {
+    INFO(r.name);
+    CHECK((shown.contains(r.name) || !c.error.empty()));
+  }
 }
 
 void check_case(const char* lesson, const char* name) {

@@ -108,13 +108,14 @@ static std::string by_function(const Grade& g, bool colour) {
   for (size_t i = 0; i < g.cases.size();) {
     const std::string& run = g.cases[i].input.run;
     size_t passed = 0, total = 0;
-    double share = 0;
+    double fraction = 0;
     for (; i < g.cases.size() && g.cases[i].input.run == run; ++i, ++total)
-      if (g.verdicts[i].pass) ++passed, share = std::max(share, g.verdicts[i].share);
+      if (g.verdicts[i].pass) ++passed, fraction = std::max(fraction, g.verdicts[i].fraction);
     const auto style = fmt::fg(passed == total ? fmt::terminal_color::green : fmt::terminal_color::red);
     const std::string count = fmt::format("{:>3} of {} right", passed, total);
     text += fmt::format("  {:<18}{}", run, colour ? fmt::format(style, "{}", count) : count);
-    if (passed && share > 0) text += fmt::format(", at most {:.0f}% of the tolerance used", std::ceil(100 * share));
+    if (passed && fraction > 0)
+      text += fmt::format(", at most {:.0f}% of the tolerance used", std::ceil(100 * fraction));
     text += "\n";
   }
   return text;

@@ -21,7 +21,7 @@ static std::string element(const Tensor& t, int64_t i) {
 static std::string both(const Compared& p, const Tensor& want) {
   const int64_t worst = p.comparison.worst;
   std::string text = fmt::format("yours {}, reference {}", element(*p.got, worst), element(want, worst));
-  if (std::isfinite(p.comparison.share)) text += fmt::format(" ({:.3g} times the tolerance)", p.comparison.share);
+  if (std::isfinite(p.comparison.fraction)) text += fmt::format(" ({:.3g} times the tolerance)", p.comparison.fraction);
   return text;
 }
 
@@ -66,7 +66,7 @@ ConstTensor window(const Reference& reference, const Tensor& got, int64_t first_
 std::vector<Compared> compare_all(const Recording& recording, const Case& c) {
   std::vector<Compared> all;
   std::map<std::string, int64_t> next_row;
-  for (const Piece& piece : recording.pieces) {
+  for (const Recorded& piece : recording.pieces) {
     const Reference* reference = c.find(piece.name);
     if (!reference || reference->is_output != piece.is_output) continue;
     int64_t& first = next_row[piece.name];
@@ -130,7 +130,7 @@ Verdict judge(Outcome outcome, const Case& c) {
   for (const Compared& p : compare_all(outcome.recording, c)) {
     if (!p.reference->is_output) continue;
     if (!p.comparison.pass) fail(what_is_wrong(p));
-    v.share = std::max(v.share, p.comparison.share);
+    v.fraction = std::max(v.fraction, p.comparison.fraction);
     rows[p.name] += p.got->shape().rank() ? p.got->dim(0) : 1;
   }
   for (const Reference& r : c.references) {

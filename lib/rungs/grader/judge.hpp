@@ -29,7 +29,7 @@ struct Compared {
 struct Verdict {
   bool pass = false;
   std::string summary;         ///< one sentence when it did not pass
-  double share = 0;            ///< of the tolerance, used by the worst output
+  double fraction = 0;         ///< of the tolerance, used by the worst output
   bool too_much_work = false;  ///< every output is right, but something was computed twice
   Outcome outcome;
 };

@@ -38,14 +38,9 @@ bool Lesson::has_cache() const {
   return false;
 }
 
-static const char* external_work_directory() {
-  const char* folder = std::getenv("RUNGS_WORK");
-  return folder && *folder ? folder : nullptr;
-}
-
 fs::path work_directory(const fs::path& source) {
-  const char* external = external_work_directory();
-  return external ? fs::absolute(external) : source / "work";
+  const char* folder = std::getenv("RUNGS_WORK");
+  return folder && *folder ? fs::absolute(folder) : source / "work";
 }
 
 std::vector<Lesson> find_lessons(const fs::path& source, const fs::path& build) {
@@ -63,11 +58,10 @@ std::vector<Lesson> find_lessons(const fs::path& source, const fs::path& build) 
     l.ending = fs::exists(l.source / "main.cu") ? ".cu" : ".cpp";
     l.solution = l.source / ("solution" + l.ending);
     l.mine = work_directory(source) / (l.name + l.ending);
-    l.mine_target = l.name + (external_work_directory() ? "_external" : "_mine");
     l.starter = generated / ("starter" + l.ending);
     l.references = weights / "references" / l.name;
     l.solution_runner = programs / (l.name + "_solution");
-    l.mine_runner = programs / l.mine_target;
+    l.mine_runner = programs / (l.name + "_mine");
     l.mistakes_runner = programs / (l.name + "_mistakes");
     l.program = programs / l.name;
     l.mistakes = mistakes_of(generated / "mistakes.json");

@@ -23,7 +23,6 @@ struct Lesson {
   std::filesystem::path source;      ///< lessons/06_causal_mask
   std::filesystem::path solution;    ///< lessons/06_causal_mask/solution.cpp; not in a course's handout
   std::filesystem::path mine;        ///< work/06_causal_mask.cpp, which need not exist
-  std::string mine_target;           ///< what builds mine_runner
   std::filesystem::path starter;     ///< generated
   std::filesystem::path references;  ///< weights/references/06_causal_mask
   std::filesystem::path solution_runner, mine_runner, mistakes_runner, program;

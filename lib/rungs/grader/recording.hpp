@@ -10,7 +10,7 @@
 namespace rungs {
 
 /// One tensor that a run produced. A name that comes again continues where the last one of that name ended.
-struct Piece {
+struct Recorded {
   std::string name;
   ConstTensor value;
   bool is_output = false;
@@ -19,7 +19,7 @@ struct Piece {
 /// Outputs, taps and work of one run. In the runner process each piece is sent off at once, so that a crash loses
 /// nothing.
 struct Recording {
-  std::vector<Piece> pieces;
+  std::vector<Recorded> pieces;
   int64_t linear_rows = 0;  ///< rows that went through CountingOps::linear
   int fd = -1;              ///< where to send pieces, or -1
   bool keeps = false;       ///< pieces that are sent, too
@@ -51,10 +51,12 @@ class CountingOps final : public Ops {
   void relu(Tensor& x) override { cpu_.relu(x); }
   void silu_mul(Tensor& gate, const Tensor& up) override { cpu_.silu_mul(gate, up); }
   void add(Tensor& x, const Tensor& y) override { cpu_.add(x, y); }
-  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override { cpu_.sdpa(out, q, k, v); }
-  void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
-                 LayerCache* cache) override {
-    cpu_.attention(out, q, k, v, rows, cache);
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) override {
+    cpu_.sdpa(out, q, k, v, options);
+  }
+  void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows, LayerCache* cache,
+                 const AttentionOptions& options) override {
+    cpu_.attention(out, q, k, v, rows, cache, options);
   }
 
  private:

@@ -133,7 +133,7 @@ Outcome Runner::listen(Deadline until) {
     switch (m.kind) {
       case Message::tap:
       case Message::output:
-        bytes += m.tensor.bytes() + sizeof(Piece);
+        bytes += m.tensor.bytes() + sizeof(Recorded);
         if (bytes > limits_.sent_bytes) {
           end_process(
               fmt::format("It sent more than {} MB of taps and outputs and was stopped: a tap in an endless loop?",

@@ -31,8 +31,8 @@ bool shows_as_declared(const MistakeStrength& m, const Fate& fate, const std::ve
     const Verdict& v = fate.verdicts[i];
     faults += v.outcome.how == Outcome::threw && is_kernel_fault(v.outcome.says);
     failed += !v.pass, work += v.too_much_work, outputs += wrong_output(v, cases[i]);
-    endings +=
-        !v.pass && !v.too_much_work && (!wrong_output(v, cases[i]) || std::isinf(v.share));  // NaN counts as an ending
+    endings += !v.pass && !v.too_much_work &&
+               (!wrong_output(v, cases[i]) || std::isinf(v.fraction));  // NaN counts as an ending
   }
   if (m.shows == "output") return outputs > 0;
   if (m.shows == "work") return work > 0 && work == failed;
@@ -83,12 +83,12 @@ Strength strength(const Lesson& lesson) {
       const Verdict& v = fate.verdicts.back();
       if (v.pass) continue;
       ++m.rejected;
-      m.best_share = std::max(m.best_share, wrong_output(v, c) ? v.share : HUGE_VAL);
+      m.best_fraction = std::max(m.best_fraction, wrong_output(v, c) ? v.fraction : HUGE_VAL);
     }
     if (m.rejected == 0) m.problems.push_back("no case rejects it");
     if (m.rejected && !shows_as_declared(m, fate, cases)) m.problems.push_back("it does not show as " + m.shows);
-    if (m.rejected && m.best_share < 10)
-      m.problems.push_back(fmt::format("its best case misses the tolerance by {:.1f} times only", m.best_share));
+    if (m.rejected && m.best_fraction < 10)
+      m.problems.push_back(fmt::format("its best case misses the tolerance by {:.1f} times only", m.best_fraction));
     for (size_t other = 0; other < k; ++other)
       if (lesson.mistakes[other].says != lesson.mistakes[k].says && alike_on_all(fates[other], fate, cases))
         m.problems.push_back("no case tells it from " + lesson.mistakes[other].name);
@@ -103,9 +103,9 @@ std::string to_string(const Strength& s) {
   text +=
       fmt::format("  {:<38}{:<10}{:<18}{}\n", "known mistake", "shows as", "rejected by", "best case, in tolerances");
   for (const MistakeStrength& m : s.mistakes) {
-    const std::string share = std::isinf(m.best_share) ? "-" : fmt::format("{:.3g}", m.best_share);
-    text +=
-        fmt::format("  {:<38}{:<10}{:<18}{}\n", m.name, m.shows, fmt::format("{} of {}", m.rejected, m.cases), share);
+    const std::string fraction = std::isinf(m.best_fraction) ? "-" : fmt::format("{:.3g}", m.best_fraction);
+    text += fmt::format("  {:<38}{:<10}{:<18}{}\n", m.name, m.shows, fmt::format("{} of {}", m.rejected, m.cases),
+                        fraction);
     for (const std::string& problem : m.problems) text += fmt::format("      TOO WEAK: {}\n", problem);
   }
   return text;

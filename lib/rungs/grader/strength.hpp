@@ -12,7 +12,7 @@ namespace rungs {
 struct MistakeStrength {
   std::string name, shows;
   size_t rejected = 0, cases = 0;  ///< by how many of how many cases
-  double best_share =
+  double best_fraction =
       0;  ///< the tolerance is missed by this factor on the case that shows it best; infinite for errors
   std::vector<std::string> problems;  ///< why the suite, or the mistake's declaration, is not good enough
 };

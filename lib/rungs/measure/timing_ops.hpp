@@ -88,12 +88,12 @@ class TimingOps final : public Device, public Ops, public Steps {
   void add(Tensor& x, const Tensor& y) override {
     timed(add_, [&] { inner_.ops.add(x, y); });
   }
-  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override {
-    timed(sdpa_, [&] { inner_.ops.sdpa(out, q, k, v); });
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) override {
+    timed(sdpa_, [&] { inner_.ops.sdpa(out, q, k, v, options); });
   }
-  void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
-                 LayerCache* cache) override {
-    timed(attention_, [&] { inner_.ops.attention(out, q, k, v, rows, cache); });
+  void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows, LayerCache* cache,
+                 const AttentionOptions& options) override {
+    timed(attention_, [&] { inner_.ops.attention(out, q, k, v, rows, cache, options); });
   }
   void norm_qkv(const Qkv& out, Tensor& scratch, const Tensor& x, const NormRef& norm, const QkvWeights& w,
                 const RopeTables& rope, const Rows& rows) override {

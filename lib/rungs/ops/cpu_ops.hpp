@@ -31,9 +31,10 @@ class CpuOps : public Device, public Ops, public Steps {
   void relu(Tensor& x) override;
   void silu_mul(Tensor& gate, const Tensor& up) override;
   void add(Tensor& x, const Tensor& y) override;
-  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override;
-  void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
-                 LayerCache* cache) override;
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v,
+            const AttentionOptions& options = {}) override;
+  void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows, LayerCache* cache,
+                 const AttentionOptions& options = {}) override;
 
   void norm_qkv(const Qkv& out, Tensor& scratch, const Tensor& x, const NormRef& norm, const QkvWeights& w,
                 const RopeTables& rope, const Rows& rows) override;
@@ -42,8 +43,10 @@ class CpuOps : public Device, public Ops, public Steps {
 
  private:
   void need_scores(int64_t floats);
-  void sdpa_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const SdpaSizes& sizes);
-  void sdpa_many(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const SdpaSizes& sizes);
+  void sdpa_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const SdpaSizes& sizes,
+                const AttentionOptions& options);
+  void sdpa_many(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const SdpaSizes& sizes,
+                 const AttentionOptions& options);
 
   Tensor scores_;  // see sdpa_one; else for each thread (queries at a time, S)
   Tensor upcast_;  // some rows of a weight of 16 bits, as f32; see linear

@@ -29,11 +29,11 @@ inline bool worth_threads_in_attention(int64_t T, int64_t S, int64_t width) {
 
 /// \name Memory
 ///@{
-inline constexpr int64_t widened_floats = 1 << 20;   ///< of a 16-bit weight, at a time
+inline constexpr int64_t upcast_floats = 1 << 20;    ///< of a 16-bit weight, at a time
 inline constexpr int64_t keys_at_a_time = 128;       ///< that one query reads
 inline constexpr int64_t scores_in_cache = 1 << 15;  ///< floats of each thread, 128 KiB
 /// Rows of C elements that are upcast at a time.
-inline int64_t upcast_rows(int64_t C) { return std::max<int64_t>(1, widened_floats / std::max<int64_t>(C, 1)); }
+inline int64_t upcast_rows(int64_t C) { return std::max<int64_t>(1, upcast_floats / std::max<int64_t>(C, 1)); }
 /// Of keys_at_a_time each, the last perhaps shorter.
 inline int64_t chunks_of_keys(int64_t S) { return (S + keys_at_a_time - 1) / keys_at_a_time; }
 /// Floats of each chunk of keys and each head: its part of the result (D), largest score, sum of weights, weights.

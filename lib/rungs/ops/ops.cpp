@@ -3,14 +3,14 @@
 namespace rungs {
 
 void attention_by_segment(Ops& ops, Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
-                          LayerCache* cache) {
+                          LayerCache* cache, const AttentionOptions& options) {
   for (const Segment& s : rows.segments) {
     Tensor out_s = out.view_rows(s.first, s.count);         // (T, H, D)
     const ConstTensor q_s = q.view_rows(s.first, s.count);  // (T, H, D)
     const ConstTensor k_s = k.view_rows(s.first, s.count);  // (T, G, D)
     const ConstTensor v_s = v.view_rows(s.first, s.count);  // (T, G, D)
     if (!cache) {
-      ops.sdpa(out_s, q_s, k_s, v_s);
+      ops.sdpa(out_s, q_s, k_s, v_s, options);
       continue;
     }
     Tensor cached_k = cache->k[s.sequence], cached_v = cache->v[s.sequence];  // (capacity, G, D)
@@ -19,7 +19,7 @@ void attention_by_segment(Ops& ops, Tensor& out, const Tensor& q, const Tensor& 
     ops.copy(new_k, k_s);
     ops.copy(new_v, v_s);
     const int64_t S = s.past + s.count;
-    ops.sdpa(out_s, q_s, cached_k.view_rows(0, S), cached_v.view_rows(0, S));
+    ops.sdpa(out_s, q_s, cached_k.view_rows(0, S), cached_v.view_rows(0, S), options);
   }
 }
 

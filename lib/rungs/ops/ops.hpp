@@ -30,6 +30,15 @@ struct LayerCache {
   Tensor k, v;  ///< (B, capacity, G, D); with one head (B, capacity, D)
 };
 
+/// What may vary in attention; as it stands, that of LLaMA.
+struct AttentionOptions {
+  float scale = 0;     ///< of q · kᵀ; 0: 1/√D
+  bool causal = true;  ///< a query sees no key after its own
+  int64_t window = 0;  ///< a query sees no more than so many keys, the last its own (Mistral); 0: all
+  float soft_cap = 0;  ///< scores become c · tanh(scores / c) before the softmax (Gemma 2); 0: they stay
+  bool operator==(const AttentionOptions&) const = default;
+};
+
 /// The tables of rotary position embeddings (RoPE): row p holds cos and sin of p · θ_i for each pair i of a head's
 /// elements.
 struct RopeTables {
@@ -68,19 +77,20 @@ class Ops {
   /// x += y.  Same shape.
   virtual void add(Tensor& x, const Tensor& y) = 0;
   /// Each head: out = softmax(mask(q · kᵀ / √D)) · v for one sequence; query t stands at S - T + t and sees keys 0 to
-  /// there. Query head h reads key/value head h / (H / G).  out, q: (T, H, D); k, v: (S, G, D); T <= S; or without the
-  /// heads' dimension for one head.  Vaswani and others 2017, "Attention Is All You Need", equation 1; Ainslie and
-  /// others 2023, "GQA".
-  virtual void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) = 0;
+  /// there, if `options` say nothing else. Query head h reads key/value head h / (H / G).  out, q: (T, H, D); k, v: (S,
+  /// G, D); T <= S; or without the heads' dimension for one head.  Vaswani and others 2017, "Attention Is All You
+  /// Need", equation 1; Ainslie and others 2023, "GQA".
+  virtual void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v,
+                    const AttentionOptions& options = {}) = 0;
   /// Every row attends to the tokens of its own sequence up to itself.  out, q: (N, H, D); k, v: (N, G, D); or (N, D).
   /// With a cache, k and v go into their rows of it first and the past is read from it; without, each segment starts at
   /// position 0.
   virtual void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
-                         LayerCache* cache) = 0;
+                         LayerCache* cache, const AttentionOptions& options = {}) = 0;
 };
 
 /// Ops::attention by `copy` and `sdpa`, segment by segment.
 void attention_by_segment(Ops& ops, Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
-                          LayerCache* cache);
+                          LayerCache* cache, const AttentionOptions& options);
 
 }  // namespace rungs

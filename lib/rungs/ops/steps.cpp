@@ -17,10 +17,11 @@ void Steps::norm_qkv(const Qkv& out, Tensor& normed, const Tensor& x, const Norm
 }
 
 void Steps::self_attention(Tensor& out, const Qkv& s, Tensor& normed, const Tensor& x, const NormRef& norm,
-                           const QkvWeights& w, const RopeTables& rope, const Rows& rows, LayerCache* cache) {
+                           const QkvWeights& w, const RopeTables& rope, const Rows& rows, LayerCache* cache,
+                           const AttentionOptions& options) {
   norm_qkv(s, normed, x, norm, w, rope, rows);
   tap("q", s.q), tap("k", s.k), tap("v", s.v);
-  ops_.attention(out, s.q, s.k, s.v, rows, cache);
+  ops_.attention(out, s.q, s.k, s.v, rows, cache, options);
 }
 
 void Steps::norm_swiglu(Tensor& out, Tensor& up, Tensor& normed, const Tensor& x, const NormRef& norm,

@@ -49,7 +49,7 @@ class Steps {
   /// out = the attention of rms_norm(x): norm_qkv, then attention.  out: (N, H, D); x, scratch: (N, C).
   virtual void self_attention(Tensor& out, const Qkv& scratch_qkv, Tensor& scratch, const Tensor& x,
                               const NormRef& norm, const QkvWeights& w, const RopeTables& rope, const Rows& rows,
-                              LayerCache* cache);
+                              LayerCache* cache, const AttentionOptions& options = {});
   /// out = silu(normed · gateᵀ) ∘ (normed · upᵀ) with normed = rms_norm(x).  out, scratch_up: (N, F); x, scratch:
   /// (N, C).
   virtual void norm_swiglu(Tensor& out, Tensor& scratch_up, Tensor& scratch, const Tensor& x, const NormRef& norm,

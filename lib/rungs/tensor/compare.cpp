@@ -18,7 +18,7 @@ Comparison compare(const Tensor& got, const Tensor& want, const Tolerance& toler
   Comparison c;
   if (got.shape() != want.shape()) {
     c.shape_problem = fmt::format("its shape is {}, wanted {}", to_string(got.shape()), to_string(want.shape()));
-    c.share = infinity;
+    c.fraction = infinity;
     return c;
   }
   if (tolerance.each && tolerance.each->shape() != want.shape())
@@ -35,11 +35,11 @@ Comparison compare(const Tensor& got, const Tensor& want, const Tolerance& toler
     const bool same = integers ? whole(got, i) == whole(want, i) : g == w;  // an i64 may not fit in a double
     const double off = std::fabs(g - w);                                    // NaN and infinity are no distance
     const bool right = same || (!integers && std::isfinite(off) && off <= allowed);
-    const double share = same ? 0 : std::isfinite(off) && allowed > 0 ? off / allowed : infinity;
+    const double fraction = same ? 0 : std::isfinite(off) && allowed > 0 ? off / allowed : infinity;
     c.wrong += !right;
-    if (share > worst) worst = share, c.worst = i, c.got = g, c.want = w;
+    if (fraction > worst) worst = fraction, c.worst = i, c.got = g, c.want = w;
   }
-  c.share = std::max(worst, 0.0);
+  c.fraction = std::max(worst, 0.0);
   c.pass = c.wrong == 0;
   return c;
 }

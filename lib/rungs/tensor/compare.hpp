@@ -18,12 +18,12 @@ struct Tolerance {
 /// What compare found.
 struct Comparison {
   bool pass = false;
-  std::string shape_problem;                      ///< "" when the shapes match; else only share is filled
+  std::string shape_problem;                      ///< "" when the shapes match; else only fraction is filled
   int64_t count = 0;                              ///< elements
   int64_t wrong = 0;                              ///< over the tolerance
   int64_t nans = 0, infinite = 0, unwritten = 0;  ///< in `got`
-  double share = 0;   ///< of the tolerance, used by the worst element; infinite where nothing but equality would do
-  int64_t worst = 0;  ///< its place in memory order
+  double fraction = 0;  ///< of the tolerance, used by the worst element; infinite where nothing but equality would do
+  int64_t worst = 0;    ///< its place in memory order
   double got = 0, want = 0;  ///< its values
 };
 

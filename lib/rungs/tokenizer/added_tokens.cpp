@@ -4,7 +4,7 @@
 
 namespace rungs {
 
-NamedTokens::NamedTokens(const std::vector<std::pair<std::string, int32_t>>& tokens) {
+AddedTokens::AddedTokens(const std::vector<std::pair<std::string, int32_t>>& tokens) {
   for (const auto& [name, id] : tokens) {
     if (name.empty() || !ids_.emplace(name, id).second) continue;
     std::vector<uint32_t>& lengths = lengths_[uint8_t(name[0])];
@@ -13,8 +13,8 @@ NamedTokens::NamedTokens(const std::vector<std::pair<std::string, int32_t>>& tok
   }
 }
 
-std::vector<NamedTokens::Part> NamedTokens::parts(std::string_view text) const {
-  std::vector<Part> parts;
+std::vector<AddedTokens::Stretch> AddedTokens::parts(std::string_view text) const {
+  std::vector<Stretch> parts;
   size_t done = 0;
   const auto close = [&](size_t at) {
     if (at > done) parts.push_back({text.substr(done, at - done), -1});
@@ -38,10 +38,10 @@ std::vector<NamedTokens::Part> NamedTokens::parts(std::string_view text) const {
   return parts;
 }
 
-std::vector<int32_t> NamedTokens::encode_between(
+std::vector<int32_t> AddedTokens::encode_between(
     std::string_view text, const std::function<std::vector<int32_t>(std::string_view)>& encode) const {
   std::vector<int32_t> ids;
-  for (const Part& part : parts(text)) {
+  for (const Stretch& part : parts(text)) {
     if (part.id >= 0) {
       ids.push_back(part.id);
     } else {

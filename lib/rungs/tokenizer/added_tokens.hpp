@@ -13,20 +13,20 @@
 namespace rungs {
 
 /// A set of names: "<s>" is token 1. Where several begin at one place, the longest counts.
-class NamedTokens {
+class AddedTokens {
  public:
-  NamedTokens() = default;
-  explicit NamedTokens(const std::vector<std::pair<std::string, int32_t>>& tokens);
+  AddedTokens() = default;
+  explicit AddedTokens(const std::vector<std::pair<std::string, int32_t>>& tokens);
 
   bool empty() const { return ids_.empty(); }
 
   /// A part of a text: one of the names, or (id -1) what stands between two of them.
-  struct Part {
+  struct Stretch {
     std::string_view text;
     int32_t id;
   };
   /// The parts of a text, from left to right; none is empty.
-  std::vector<Part> parts(std::string_view text) const;
+  std::vector<Stretch> parts(std::string_view text) const;
 
   /// The ids of a text in which these names are tokens, and the rest is encoded by `encode`, part by part.
   std::vector<int32_t> encode_between(std::string_view text,

@@ -12,15 +12,15 @@ using nlohmann::json;
 
 namespace {
 
-struct Part {
+struct Split {
   size_t begin, end;
   bool match;
 };
 
 /// What becomes of the matches: pieces of their own, or part of what stands before or after them, or nothing.
-std::vector<Part> arranged(const std::vector<Part>& parts, const std::string& behavior) {
+std::vector<Split> arranged(const std::vector<Split>& parts, const std::string& behavior) {
   if (behavior == "Isolated") return parts;
-  std::vector<Part> kept;
+  std::vector<Split> kept;
   if (behavior == "MergedWithNext") {
     bool after_match = false;  // from right to left
     for (auto p = parts.rbegin(); p != parts.rend(); ++p) {
@@ -34,7 +34,7 @@ std::vector<Part> arranged(const std::vector<Part>& parts, const std::string& be
     return kept;
   }
   bool after_match = false;
-  for (const Part& p : parts) {
+  for (const Split& p : parts) {
     const bool joins = behavior == "Contiguous" ? p.match == after_match : p.match && !after_match;
     if (behavior == "Removed" && p.match) continue;
     if (behavior != "Removed" && joins && !kept.empty())
@@ -51,7 +51,7 @@ using PieceStep = std::function<void(Pieces&)>;
 PieceStep cut_at(const Matcher& matches, const std::string& behavior, bool invert) {
   return [=](Pieces& pieces) {
     std::vector<std::pair<size_t, size_t>> ranges;
-    std::vector<Part> parts;
+    std::vector<Split> parts;
     for (const auto& [from, to] : pieces.ranges) {
       parts.clear();
       const size_t begin_of = from, length = to - from;
@@ -65,7 +65,7 @@ PieceStep cut_at(const Matcher& matches, const std::string& behavior, bool inver
         done = end;
       });
       put(done, length, false);
-      for (const Part& p : arranged(parts, behavior)) ranges.emplace_back(p.begin, p.end);
+      for (const Split& p : arranged(parts, behavior)) ranges.emplace_back(p.begin, p.end);
     }
     pieces.ranges = std::move(ranges);
   };

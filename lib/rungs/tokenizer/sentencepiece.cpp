@@ -67,8 +67,8 @@ SentencePiece::SentencePiece(SentencePieceModel model, const std::string& name) 
     fail(fmt::format("there is no piece for byte 0x{:02X}", missing - bytes_.begin()));
   bos_ = model_.bos;
   eos_ = model_.eos;
-  specials_ = NamedTokens(specials);
-  user_defined_ = NamedTokens(user_defined);
+  specials_ = AddedTokens(specials);
+  user_defined_ = AddedTokens(user_defined);
   make_rules(name);
 }
 
@@ -172,7 +172,7 @@ std::vector<int32_t> SentencePiece::encode(std::string_view text) const {
   ids.reserve(text.size() / 3);
   BpeEncoder encoder(merges_, ids);
   const std::string ready = prepare(text);
-  for (const NamedTokens::Part& part : user_defined_.parts(ready))
+  for (const AddedTokens::Stretch& part : user_defined_.parts(ready))
     if (part.id >= 0)
       ids.push_back(part.id);
     else

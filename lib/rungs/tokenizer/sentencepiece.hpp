@@ -67,7 +67,7 @@ class SentencePiece : public Tokenizer {
   std::vector<int32_t> bytes_;                        // the token of each byte, with byte_fallback
   std::unordered_map<uint32_t, int32_t> characters_;  // their symbol: a piece, or size() + i for helpers_[i]
   std::vector<std::string> helpers_;                  // characters that are no piece by themselves, but stand in one
-  NamedTokens user_defined_, specials_;
+  AddedTokens user_defined_, specials_;
   Merges merges_;
 };
 

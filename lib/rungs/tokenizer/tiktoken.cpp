@@ -96,7 +96,7 @@ Tiktoken::Tiktoken(const std::filesystem::path& path) : special_names_(llama3_sp
   std::vector<std::pair<std::string, int32_t>> specials;
   for (const std::string& special : special_names_)
     specials.emplace_back(special, int32_t(tokens_.size() + specials.size()));
-  specials_ = NamedTokens(specials);
+  specials_ = AddedTokens(specials);
   bos_ = int32_t(tokens_.size());
   eos_ = int32_t(tokens_.size()) + 1;
 }

@@ -26,7 +26,7 @@ class Tiktoken : public Tokenizer {
   std::vector<std::string> tokens_, special_names_;
   std::unordered_map<std::string_view, int32_t> ids_;  // looks at tokens_
   std::array<int32_t, 256> bytes_{};
-  NamedTokens specials_;
+  AddedTokens specials_;
   Merges merges_;
   Pattern pattern_;
 };

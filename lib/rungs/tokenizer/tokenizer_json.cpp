@@ -161,15 +161,15 @@ void TokenizerJson::read_added(const json& list, const std::string& where) {
     for (const Added& a : added_)
       if (a.normalized == normalized && (specials || !a.special))
         chosen.emplace_back(normalized ? normalize_(a.text) : a.text, a.id);
-    return NamedTokens(chosen);
+    return AddedTokens(chosen);
   };
   plain_ = {names(false, false), names(true, false)};
   all_ = {names(false, true), names(true, true)};
 }
 
-std::vector<NamedTokens::Part> TokenizerJson::parts(std::string_view text, const NamedTokens& names) const {
+std::vector<AddedTokens::Stretch> TokenizerJson::parts(std::string_view text, const AddedTokens& names) const {
   static constexpr std::string_view spaces = " \t\n\r\v\f";
-  std::vector<NamedTokens::Part> all = names.parts(text);
+  std::vector<AddedTokens::Stretch> all = names.parts(text);
   for (size_t i = 0; i < all.size(); ++i) {
     if (all[i].id < 0) continue;
     const Added& added = added_[added_by_id_.at(all[i].id)];
@@ -189,13 +189,13 @@ std::vector<int32_t> TokenizerJson::encode(std::string_view text, const AddedSet
   std::vector<int32_t> ids;
   ids.reserve(text.size() / 3);
   BpeEncoder encoder(merges_, ids);
-  for (const NamedTokens::Part& outer : parts(text, added.before)) {
+  for (const AddedTokens::Stretch& outer : parts(text, added.before)) {
     if (outer.id >= 0) {
       ids.push_back(outer.id);
       continue;
     }
     const std::string normalized = normalize_(std::string(outer.text));
-    for (const NamedTokens::Part& inner : parts(normalized, added.after)) {
+    for (const AddedTokens::Stretch& inner : parts(normalized, added.after)) {
       if (inner.id >= 0) {
         ids.push_back(inner.id);
         continue;

@@ -33,7 +33,7 @@ class TokenizerJson : public Tokenizer {
   };
   /// Added tokens that are looked for in the text as it is, and after normalization.
   struct AddedSet {
-    NamedTokens before, after;
+    AddedTokens before, after;
   };
 
   void read_vocabulary(const nlohmann::json& model, const std::string& where);
@@ -44,7 +44,7 @@ class TokenizerJson : public Tokenizer {
   void choose_ends();
 
   std::vector<int32_t> encode(std::string_view text, const AddedSet& added) const;
-  std::vector<NamedTokens::Part> parts(std::string_view text, const NamedTokens& names) const;
+  std::vector<AddedTokens::Stretch> parts(std::string_view text, const AddedTokens& names) const;
   void encode_piece(std::string_view piece, BpeEncoder& encoder, std::vector<int32_t>& ids) const;
   std::vector<int32_t> symbols_of(std::string_view piece) const;
 

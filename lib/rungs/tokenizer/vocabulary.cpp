@@ -67,7 +67,7 @@ std::vector<int32_t> Vocabulary::encode(std::string_view text) const {
 }
 
 std::vector<int32_t> Vocabulary::encode_with_specials(std::string_view text) const {
-  const NamedTokens specials({{tokens_[size_t(*bos_)], *bos_}, {tokens_[size_t(*eos_)], *eos_}});
+  const AddedTokens specials({{tokens_[size_t(*bos_)], *bos_}, {tokens_[size_t(*eos_)], *eos_}});
   return specials.encode_between(text, [this](std::string_view part) { return encode(part); });
 }
 

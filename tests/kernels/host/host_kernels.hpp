@@ -52,9 +52,7 @@ __global__ void claim_once(int* owner, int* winners);
 
 // matrices.cu
 __global__ void load_four(uint32_t* out, const uint16_t* matrices, bool transposed);
-__global__ void load_two(uint32_t* out, const uint16_t* matrices, bool transposed);
-template <class T>
-__global__ void multiply_16_8_16(float* c, const T* a, const T* b);  // a (16, 16), b (16, 8)
+__global__ void multiply_16_8_16(float* c, const __nv_bfloat16* a, const __nv_bfloat16* b);  // a (16, 16), b (16, 8)
 template <class T, bool columns>
 __global__ void multiply_wmma(float* d, const T* a, const T* b, const float* c);  // b is (N, K) if `columns`
 __global__ void copy_async(float* out, const float* x, int valid, bool wait);

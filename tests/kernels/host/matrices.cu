@@ -19,38 +19,21 @@ __global__ void load_four(uint32_t* out, const uint16_t* matrices, bool transpos
   for (int i = 0; i < 4; ++i) out[4 * threadIdx.x + unsigned(i)] = registers[i];
 }
 
-__global__ void load_two(uint32_t* out, const uint16_t* matrices, bool transposed) {
-  __shared__ __align__(16) uint16_t tile[2 * 64];
-  for (int i = int(threadIdx.x); i < 2 * 64; i += 32) tile[i] = matrices[i];
-  __syncthreads();
-  uint32_t registers[2];
-  const uint16_t* row = threadIdx.x < 16 ? tile + 8 * threadIdx.x : nullptr;
-  if (transposed)
-    ldmatrix_x2_trans(registers, row);
-  else
-    ldmatrix_x2(registers, row);
-  for (int i = 0; i < 2; ++i) out[2 * threadIdx.x + unsigned(i)] = registers[i];
-}
-
 /// Fragments are filled as kernels/tensor_core.cuh says, one element after the other.
-template <class T>
-__global__ void multiply_16_8_16(float* c, const T* a, const T* b) {
+__global__ void multiply_16_8_16(float* c, const __nv_bfloat16* a, const __nv_bfloat16* b) {
   const int g = int(threadIdx.x) / 4, t = int(threadIdx.x) % 4;
-  const auto pair = [](T low, T high) { return uint32_t(low.bits) | uint32_t(high.bits) << 16; };
+  const auto pair = [](__nv_bfloat16 low, __nv_bfloat16 high) {
+    return uint32_t(low.bits) | uint32_t(high.bits) << 16;
+  };
   const auto of_a = [&](int row, int column) { return pair(a[row * 16 + column], a[row * 16 + column + 1]); };
   const auto of_b = [&](int row) { return pair(b[row * 8 + g], b[(row + 1) * 8 + g]); };
   const uint32_t fragment_a[4] = {of_a(g, 2 * t), of_a(g + 8, 2 * t), of_a(g, 2 * t + 8), of_a(g + 8, 2 * t + 8)};
   const uint32_t fragment_b[2] = {of_b(2 * t), of_b(2 * t + 8)};
   float sum[4];
   for (int i = 0; i < 4; ++i) sum[i] = c[(g + i / 2 * 8) * 8 + 2 * t + i % 2];
-  if constexpr (std::is_same_v<T, __half>)
-    mma_m16n8k16_half(sum, fragment_a, fragment_b);
-  else
-    mma_m16n8k16(sum, fragment_a, fragment_b);
+  mma_m16n8k16(sum, fragment_a, fragment_b);
   for (int i = 0; i < 4; ++i) c[(g + i / 2 * 8) * 8 + 2 * t + i % 2] = sum[i];
 }
-template __global__ void multiply_16_8_16(float*, const __half*, const __half*);
-template __global__ void multiply_16_8_16(float*, const __nv_bfloat16*, const __nv_bfloat16*);
 
 template <class T, bool columns>
 __global__ void multiply_wmma(float* d, const T* a, const T* b, const float* c) {

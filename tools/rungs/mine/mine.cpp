@@ -117,8 +117,8 @@ class MyEngine final : public Engine {
  public:
   explicit MyEngine(const Backend& backend) : Engine(backend) {}
 
-  std::vector<Part> parts(const Config& config) const override {
-    std::vector<Part> list;
+  std::vector<EnginePart> parts(const Config& config) const override {
+    std::vector<EnginePart> list;
     for (const Role& role : roles) {
       if (!(config.is_llama() ? role.llama : role.decoder)) continue;
       const MyLesson& lesson = my_lesson(role.lesson);

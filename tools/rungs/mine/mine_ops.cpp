@@ -56,9 +56,9 @@ void MineOps::layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, con
 
 void MineOps::relu(Tensor& x) { passed(4) ? lesson_04::relu(x) : cpu_.relu(x); }
 
-void MineOps::sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+void MineOps::sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   const bool one_head = q.shape().rank() == 2;
-  if (!passed(one_head ? 8 : 10)) return cpu_.sdpa(out, q, k, v);
+  if (!passed(one_head ? 8 : 10) || options != AttentionOptions{}) return cpu_.sdpa(out, q, k, v, options);
   one_head ? lesson_08::sdpa(out, q, k, v) : lesson_10::sdpa(out, q, k, v);
 }
 

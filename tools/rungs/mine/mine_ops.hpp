@@ -39,10 +39,10 @@ class MineOps final : public Ops {
   void relu(Tensor& x) override;
   void silu_mul(Tensor& gate, const Tensor& up) override;
   void add(Tensor& x, const Tensor& y) override { cpu_.add(x, y); }
-  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) override;
-  void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
-                 LayerCache* cache) override {
-    attention_by_segment(*this, out, q, k, v, rows, cache);
+  void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) override;
+  void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows, LayerCache* cache,
+                 const AttentionOptions& options) override {
+    attention_by_segment(*this, out, q, k, v, rows, cache, options);
   }
 
  private:

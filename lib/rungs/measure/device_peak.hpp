@@ -12,7 +12,7 @@ namespace rungs {
 double multiply_add_rate(int threads);
 
 /// A measured roof, and how far it can be trusted.
-struct MeasuredRoof {
+struct MeasuredPeak {
   DevicePeak roof;
   double spread = 0;  ///< of the better half of the rounds, of either number, relative to the best
   double taken = 0;   ///< share of the threads' time that other programs got
@@ -22,6 +22,6 @@ struct MeasuredRoof {
 
 /// Measures bandwidth() and multiply_add_rate() turn by turn for a few seconds, on as many threads as the library uses;
 /// the best of each is the roof.
-MeasuredRoof measure_roof();
+MeasuredPeak measure_device_peak();
 
 }  // namespace rungs

@@ -1,4 +1,4 @@
-#include "rungs/model/random_decoder.hpp"
+#include "generate/random_decoder.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "rungs/checkpoint/safetensors.hpp"
 
-namespace rungs {
+namespace rungs::test {
 
 void save_random_decoder(const std::filesystem::path& directory, const Config& c, uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -60,4 +60,4 @@ void save_random_decoder(const std::filesystem::path& directory, const Config& c
   write_whole(directory / "config.json", [&](std::ostream& out) { out << config.dump(2) << '\n'; });
 }
 
-}  // namespace rungs
+}  // namespace rungs::test

@@ -1,7 +1,7 @@
 // Compiled once for each kind of processor, as ops/dot.cpp is.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "rungs/measure/roof.cpp"
-#include "rungs/measure/roof.hpp"
+#define HWY_TARGET_INCLUDE "rungs/measure/device_peak.cpp"
+#include "rungs/measure/device_peak.hpp"
 
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
@@ -65,7 +65,7 @@ double multiply_add_rate(int threads) {
   return best;
 }
 
-std::string MeasuredRoof::noise() const {
+std::string MeasuredPeak::noise() const {
   if (!noisy()) return "";
   return fmt::format(
       "This machine is noisy: the rounds of the measurement of its roof differ by {:.0f}%, and other programs took "
@@ -76,7 +76,7 @@ std::string MeasuredRoof::noise() const {
 /// Of all threads of this process so far.
 static double processor_seconds() { return double(std::clock()) / CLOCKS_PER_SEC; }
 
-MeasuredRoof measure_roof() {
+MeasuredPeak measure_device_peak() {
   const int threads = omp_get_max_threads();
   constexpr int rounds = 8;
   std::vector<double> flops, bytes;
@@ -86,7 +86,7 @@ MeasuredRoof measure_roof() {
     flops.push_back(multiply_add_rate(threads));
     bytes.push_back(bandwidth(threads));
   }
-  MeasuredRoof measured;
+  MeasuredPeak measured;
   measured.taken = std::max(0.0, 1 - (processor_seconds() - used) / (now() - start) / threads);
   for (std::vector<double>* list : {&flops, &bytes}) {
     std::sort(list->begin(), list->end());
