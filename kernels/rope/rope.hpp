@@ -1,4 +1,4 @@
-/// RopeTables positions, and how keys and values get into the cache.
+/// Rotary positions, and how keys and values get into the cache.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-/// RopeTables positions: the angle of every pair of a head at every position.
+/// Rotary positions: the angle of every pair of a head at every position.
 #pragma once
 
 #include <cstdint>
