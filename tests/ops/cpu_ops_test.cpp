@@ -12,8 +12,9 @@ TEST_SUITE_BEGIN("ops");
 
 TEST_CASE("linear equals loops in double at every size") {
   CpuOps ops;
-  for (const int64_t N : {1, 2, 31, 33, 128})
-    for (const auto& [C, K] : {std::pair<int64_t, int64_t>{1, 1}, {1, 33}, {33, 1}, {31, 33}, {96, 320}, {257, 64}})
+  for (const int64_t N : {1, 2, 3, 4, 5, 31, 33, 128})
+    for (const auto& [C, K] :
+         {std::pair<int64_t, int64_t>{1, 1}, {1, 33}, {33, 1}, {31, 33}, {96, 320}, {257, 64}, {2100, 7}})
       for (const bool with_bias : {true, false}) {
         CAPTURE(N);
         CAPTURE(C);
@@ -45,18 +46,26 @@ TEST_CASE("a weight in 16 bits gives the product of the numbers that it stands f
       }
 }
 
-TEST_CASE("a row's product is the same alone and among few, on one thread and on all") {
+TEST_CASE("a row's product is the same alone and among others, on one thread and on all") {
   CpuOps ops;
-  const int64_t C = 259, K = 1030;  // enough bytes for several threads
-  const Tensor x = random_tensor({11, C}, 1), weight = random_tensor({K, C}, 2);
-  Tensor together({11, K}), alone({1, K});
-  ops.linear(together, x, weight, {});
   const int threads = omp_get_max_threads();
-  for (int64_t n = 0; n < 11; ++n)
-    for (const int t : {1, threads}) {
-      omp_set_num_threads(t);
-      ops.linear(alone, x.view_rows(n, 1), weight, {});
-      CHECK(std::equal(alone.data(), alone.data() + K, together.data() + n * K));
+  for (const DType dtype : {DType::f32, DType::bf16})
+    // Enough bytes for several threads; then rows of several chunks, of which a cache does not hold all of x.
+    for (const auto& [N, C, K] : {std::tuple<int64_t, int64_t, int64_t>{11, 259, 2062}, {70, 2100, 21}}) {
+      const Tensor x = random_tensor({N, C}, 1), weight = converted(random_tensor({K, C}, 2), dtype);
+      Tensor all({N, K});
+      ops.linear(all, x, weight, {});
+      for (const int t : {1, threads})
+        for (const int64_t together : {1, 2, 3, 4, 5, 7, 8}) {
+          CAPTURE(name_of(dtype));
+          CAPTURE(N);
+          CAPTURE(t);
+          CAPTURE(together);
+          omp_set_num_threads(t);
+          Tensor some({together, K});
+          ops.linear(some, x.view_rows(N - together, together), weight, {});
+          CHECK(values(some) == values(all.view_rows(N - together, together)));
+        }
     }
   omp_set_num_threads(threads);
 }

@@ -65,14 +65,16 @@ int64_t cpu_workspace(const Config& c, int64_t sequences, int64_t context, int64
                   {rows, c.intermediate_size, c.hidden_size},
                   {rows, c.hidden_size, c.intermediate_size},
                   {sequences, c.vocab_size, c.hidden_size}};  // the logits are of one row a sequence
-  int64_t upcast = 0, packed = 0;
+  int64_t arranged = 0, upcast = 0, packed = 0;
   for (const auto& product : products) {
     const LinearWorkspace bytes = linear_workspace(product.rows, product.out, product.in, weights);
+    arranged = std::max(arranged, bytes.arranged);
     upcast = std::max(upcast, bytes.upcast);  // one after the other in the same memory
     packed = std::max(packed, bytes.packed);
   }
   const int64_t host_logits = sequences * c.vocab_size * int64_t(sizeof(float));
-  return upcast + packed + attention_workspace(std::min(rows, context), context, c.num_heads, c.head_dim) + host_logits;
+  const int64_t attention = attention_workspace(std::min(rows, context), context, c.num_heads, c.head_dim);
+  return arranged + upcast + packed + attention + host_logits;
 }
 
 }  // namespace rungs

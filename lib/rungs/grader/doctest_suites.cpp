@@ -13,12 +13,16 @@ static const Lesson& lesson_named(std::string_view name) {
   throw Error("no lesson is called " + std::string(name));
 }
 
-static void check(const Case& c, Runner& solution) {
-  const Verdict v = judge(solution.run(c.input), c);
+static Verdict check(const Case& c, Runner& solution) {
+  Verdict v = judge(solution.run(c.input), c);
   INFO(c.input.name, ": ", v.summary, "\n", describe(v, c));
   CHECK(v.pass);
   MESSAGE(c.input.name, ": ", v.fraction, " of the tolerance used");
-  // A tap that goes by another name in the solution would be compared with nothing, in silence.
+  return v;
+}
+
+/// A tap that goes by another name in the solution would be compared with nothing, in silence.
+static void check_taps(const Verdict& v, const Case& c) {
   std::set<std::string> shown;
   for (const Compared& p : compare_all(v.outcome.recording, c)) {
     INFO(p.name);
@@ -35,7 +39,7 @@ void check_case(const char* lesson, const char* name) {
   const Lesson& l = lesson_named(lesson);
   Runner solution(l.solution_runner, "solution");
   for (const Case& c : cases_of(l, Suite::evaluate))
-    if (c.input.name == name) return check(c, solution);
+    if (c.input.name == name) return check_taps(check(c, solution), c);
   throw FileError((l.references / name).string() + ": wanted this case, found none");
 }
 

@@ -27,11 +27,21 @@ void matmul_transposed(Tensor& out, const Tensor& a, const Tensor& b) {
   matrix(out).noalias() = matrix(a) * matrix(b).transpose();
 }
 
+/// x as small_batch_product() reads it beside this weight, until the next call.
+ConstTensor CpuOps::arranged(const Tensor& x, const Tensor& weight) {
+  if (weight.dtype() != DType::bf16) return x.view();
+  if (arranged_.count() < x.count()) arranged_ = Tensor::uninitialised({x.count()});
+  Tensor rows = arranged_.view_rows(0, x.count()).reshaped({x.rows(), x.cols()});
+  in_parts(x.rows(), 1, x.count() > worth_threads, [&](int64_t first, int64_t last) { arrange(rows, x, first, last); });
+  return rows.view();
+}
+
 void CpuOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   require_linear(Place::host, out, x, weight, bias);
-  if (x.rows() <= gemv_max_rows) {
-    in_parts(weight.rows(), 4, weight.bytes() > bytes_worth_threads,
-             [&](int64_t first, int64_t last) { product_of_few_rows(out, x, weight, first, last); });
+  if (x.rows() <= small_batch_rows(weight.dtype())) {
+    const ConstTensor in = arranged(x, weight);  // (N, C)
+    in_parts(weight.rows(), 4, worth_threads_in_small_batch(x.rows(), weight.bytes()),
+             [&](int64_t first, int64_t last) { small_batch_product(out, in, weight, first, last); });
   } else if (weight.dtype() == DType::f32) {
     plan_product(x.rows(), x.cols(), weight.rows());
     matrix(out).noalias() = matrix(x) * matrix(weight).transpose();
@@ -53,7 +63,7 @@ void CpuOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Te
 // Three products as one: their rows are shared out among the threads together.
 void CpuOps::norm_qkv(const Qkv& out, Tensor& normed, const Tensor& x, const NormRef& norm, const QkvWeights& w,
                       const RopeTables& rope, const Rows& rows) {
-  if (x.rows() > gemv_max_rows) return Steps::norm_qkv(out, normed, x, norm, w, rope, rows);
+  if (x.rows() > small_batch_rows(w.q.dtype())) return Steps::norm_qkv(out, normed, x, norm, w, rope, rows);
   Tensor outs[] = {flat_heads(out.q), flat_heads(out.k), flat_heads(out.v)};
   const ConstTensor* weights[] = {&w.q, &w.k, &w.v};
   for (int i = 0; i < 3; ++i)
@@ -61,12 +71,14 @@ void CpuOps::norm_qkv(const Qkv& out, Tensor& normed, const Tensor& x, const Nor
             weights[i]->cols() == x.cols() && weights[i]->rows() == outs[i].cols() && outs[i].rows() == x.rows(),
             "norm_qkv(out, x, weight)", outs[i], x, *weights[i]);
   rms_norm(normed, x, norm.weight, norm.epsilon);
+  const ConstTensor ins[] = {arranged(normed, w.q), arranged(normed, w.k), arranged(normed, w.v)};  // (N, C)
   const size_t bytes = w.q.bytes() + w.k.bytes() + w.v.bytes();
-  in_parts(w.q.rows() + w.k.rows() + w.v.rows(), 4, bytes > bytes_worth_threads, [&](int64_t first, int64_t last) {
+  const bool threads = worth_threads_in_small_batch(x.rows(), bytes);
+  in_parts(w.q.rows() + w.k.rows() + w.v.rows(), 4, threads, [&](int64_t first, int64_t last) {
     int64_t before = 0;  // rows of the weights that come earlier
     for (int i = 0; i < 3; before += weights[i++]->rows()) {
       const int64_t a = std::max(first - before, int64_t(0)), b = std::min(last - before, weights[i]->rows());
-      if (a < b) product_of_few_rows(outs[i], normed, *weights[i], a, b);
+      if (a < b) small_batch_product(outs[i], ins[i], *weights[i], a, b);
     }
   });
   apply_rope(out.q, rope, rows.position);
@@ -76,12 +88,14 @@ void CpuOps::norm_qkv(const Qkv& out, Tensor& normed, const Tensor& x, const Nor
 // Each thread computes its columns of gate and of up, and gates them while they are near.
 void CpuOps::norm_swiglu(Tensor& out, Tensor& up, Tensor& normed, const Tensor& x, const NormRef& norm,
                          const GateUpWeights& w) {
-  if (x.rows() > gemv_max_rows) return Steps::norm_swiglu(out, up, normed, x, norm, w);
+  if (x.rows() > small_batch_rows(w.gate.dtype())) return Steps::norm_swiglu(out, up, normed, x, norm, w);
   require_swiglu(Place::host, out, up, x, w.gate, w.up);
   rms_norm(normed, x, norm.weight, norm.epsilon);
-  in_parts(w.gate.rows(), 8, w.gate.bytes() > bytes_worth_threads, [&](int64_t first, int64_t last) {
-    product_of_few_rows(out, normed, w.gate, first, last);
-    product_of_few_rows(up, normed, w.up, first, last);
+  const ConstTensor gate_in = arranged(normed, w.gate), up_in = arranged(normed, w.up);  // (N, C)
+  const bool threads = worth_threads_in_small_batch(x.rows(), w.gate.bytes());
+  in_parts(w.gate.rows(), 8, threads, [&](int64_t first, int64_t last) {
+    small_batch_product(out, gate_in, w.gate, first, last);
+    small_batch_product(up, up_in, w.up, first, last);
     auto gate = matrix(out).middleCols(first, last - first).array();
     gate = gate / (1.0f + (-gate).exp()) * matrix(up).middleCols(first, last - first).array();
   });

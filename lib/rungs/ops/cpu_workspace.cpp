@@ -9,8 +9,12 @@ namespace rungs {
 int threads_of_cpu() { return omp_get_max_threads(); }
 
 LinearWorkspace linear_workspace(int64_t N, int64_t K, int64_t C, DType weight) {
-  if (N <= gemv_max_rows || K == 0 || C == 0) return {};
+  if (K == 0 || C == 0) return {};
   LinearWorkspace bytes;
+  if (N <= small_batch_rows(weight)) {
+    if (weight == DType::bf16) bytes.arranged = N * C * int64_t(sizeof(float));
+    return bytes;
+  }
   const bool narrow = weight != DType::f32;
   const int64_t rows = narrow ? std::min(K, upcast_rows(C)) : K;  // of the weight, in one product
   if (narrow) bytes.upcast = rows * C * int64_t(sizeof(float));   // what is never written takes no memory

@@ -21,108 +21,158 @@ using Vector = hn::Vec<Lanes>;
 
 static HWY_INLINE int64_t lanes() { return int64_t(hn::Lanes(Lanes())); }
 
-/// The next 2·lanes() elements of a row as f32.
-static HWY_INLINE void load_two(Vector& a, Vector& b, const float* w) {
-  const Lanes d;
-  a = hn::LoadU(d, w), b = hn::LoadU(d, w + lanes());
+/// A block holds the sums of four rows of w with so many rows of x in registers.
+#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM
+constexpr int widest = 6;  // there are 32
+#else
+constexpr int widest = 3;
+#endif
+
+/// Elements of a row that are added up as vectors before their sum goes to the next: of four rows of w and of
+/// rows_at_a_time rows of x so many stay in the caches.
+constexpr int64_t chunk = 1024, rows_at_a_time = 64;
+
+/// Half p of the next 2·lanes() elements of a row, as f32.
+template <int p>
+static HWY_INLINE Vector half(const float* w) {
+  return hn::LoadU(Lanes(), w + p * lanes());
 }
 
-/// The same of bf16, but first those at even places, then those at odd ones: a pair of bf16 is 32 bits, of which the
-/// upper half is already the odd one as f32. That takes half the instructions of widening them in order. What comes
-/// next is asked for: the processor asks by itself too, but stops at every page.
-static HWY_INLINE void load_two(Vector& a, Vector& b, const bf16* w) {
-  const Lanes d;
+template <int p>
+static HWY_INLINE Vector half(const f16* w) {
+  const hn::Rebind<hwy::float16_t, Lanes> few;
+  return hn::PromoteTo(Lanes(), hn::LoadU(few, reinterpret_cast<const hwy::float16_t*>(w) + p * lanes()));
+}
+
+/// The same of bf16, but half 0 are those at even places, half 1 those at odd ones: a pair of bf16 is 32 bits, of which
+/// the upper half is already the odd one as f32. That takes half the instructions of widening them in order.
+template <int p>
+static HWY_INLINE Vector half(const bf16* w) {
   const hn::RebindToUnsigned<Lanes> bits;
   const auto pairs = hn::LoadU(bits, reinterpret_cast<const uint32_t*>(w));
-  hwy::Prefetch(w + 256);
-  a = hn::BitCast(d, hn::ShiftLeft<16>(pairs));
-  b = hn::BitCast(d, hn::And(pairs, hn::Set(bits, 0xffff0000u)));
+  return hn::BitCast(Lanes(), p == 0 ? hn::ShiftLeft<16>(pairs) : hn::And(pairs, hn::Set(bits, 0xffff0000u)));
 }
 
-static HWY_INLINE void load_two(Vector& a, Vector& b, const f16* w) {
-  const Lanes d;
-  const hn::Rebind<hwy::float16_t, Lanes> half;
-  const auto* x = reinterpret_cast<const hwy::float16_t*>(w);
-  a = hn::PromoteTo(d, hn::LoadU(half, x)), b = hn::PromoteTo(d, hn::LoadU(half, x + lanes()));
-}
-
-/// One sum in two accumulators: an addition waits for the one before it, so there must be several to wait for.
-struct Dot {
-  Vector a, b;
-
-  template <class W>
-  HWY_INLINE void add(const W* w, const float* x) {
-    const Lanes d;
-    Vector w_a, w_b;
-    load_two(w_a, w_b, w);
-    a = hn::MulAdd(w_a, hn::LoadU(d, x), a);
-    b = hn::MulAdd(w_b, hn::LoadU(d, x + lanes()), b);
-  }
-
-  /// The sum, with the elements that fill no two vectors.
-  template <class W>
-  HWY_INLINE float total(const W* w, const float* x, int64_t rest) const {
-    float sum = hn::GetLane(hn::SumOfLanes(Lanes(), hn::Add(a, b)));
-    for (int64_t c = 0; c < rest; ++c) sum += value_of(w[c]) * x[c];
-    return sum;
-  }
+/// Four rows of w.
+template <class W>
+struct FourRows {
+  const W* w[4];
+  int64_t k[4];  ///< the columns of out that they belong to
 };
 
-static HWY_INLINE Dot nothing() { return {hn::Zero(Lanes()), hn::Zero(Lanes())}; }
-
-/// Four sums at a time. Where two pointers are the same, the compiler loads once.
-template <class W>
-static HWY_INLINE void four_dots(float* out[4], const W* w_0, const W* w_1, const W* w_2, const W* w_3,
-                                 const float* x_0, const float* x_1, const float* x_2, const float* x_3, int64_t C) {
-  Dot dot_0 = nothing(), dot_1 = nothing(), dot_2 = nothing(), dot_3 = nothing();
-  const int64_t step = 2 * lanes(), whole = C / step * step;
-  for (int64_t c = 0; c < whole; c += step) {
-    dot_0.add(w_0 + c, x_0 + c);
-    dot_1.add(w_1 + c, x_1 + c);
-    dot_2.add(w_2 + c, x_2 + c);
-    dot_3.add(w_3 + c, x_3 + c);
+/// sum[i][r] += lanes of half p of w[i] · x[r].
+template <int p, int R, class W>
+static HWY_INLINE void multiply_add(Vector (&sum)[4][R], const FourRows<W>& rows, const float* x, int64_t x_stride,
+                                    int64_t c) {
+  Vector x_r[R];
+  HWY_UNROLL(8) for (int r = 0; r < R; ++r) x_r[r] = hn::LoadU(Lanes(), x + r * x_stride + c + p * lanes());
+  HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
+    const Vector weight = half<p>(rows.w[i] + c);
+    HWY_UNROLL(8) for (int r = 0; r < R; ++r) sum[i][r] = hn::MulAdd(weight, x_r[r], sum[i][r]);
   }
-  *out[0] = dot_0.total(w_0 + whole, x_0 + whole, C - whole);
-  *out[1] = dot_1.total(w_1 + whole, x_1 + whole, C - whole);
-  *out[2] = dot_2.total(w_2 + whole, x_2 + whole, C - whole);
-  *out[3] = dot_3.total(w_3 + whole, x_3 + whole, C - whole);
 }
 
+/// out[i] = the sum of the lanes of the i-th vector.
+static HWY_INLINE void sums_of_lanes(float out[4], Vector a, Vector b, Vector c, Vector d) {
+#if HWY_TARGET == HWY_SCALAR
+  out[0] = hn::GetLane(a), out[1] = hn::GetLane(b), out[2] = hn::GetLane(c), out[3] = hn::GetLane(d);
+#else
+  const Lanes f;
+  const hn::Repartition<uint64_t, Lanes> pair;
+  const auto ab = hn::BitCast(pair, hn::Add(hn::InterleaveLower(f, a, b), hn::InterleaveUpper(f, a, b)));
+  const auto cd = hn::BitCast(pair, hn::Add(hn::InterleaveLower(f, c, d), hn::InterleaveUpper(f, c, d)));
+  const Vector of_blocks = hn::Add(hn::BitCast(f, hn::InterleaveLower(pair, ab, cd)),
+                                   hn::BitCast(f, hn::InterleaveUpper(pair, ab, cd)));  // a b c d, in each 128 bits
+  HWY_ALIGN float blocks[HWY_MAX_BYTES / sizeof(float)];
+  hn::Store(of_blocks, f, blocks);
+  const hn::CappedTag<float, 4> four;
+  auto sums = hn::Load(four, blocks);
+  for (int64_t i = 4; i < lanes(); i += 4) sums = hn::Add(sums, hn::Load(four, blocks + i));
+  hn::StoreU(sums, four, out);
+#endif
+}
+
+/// The sums of four rows of w with R of x over n elements, which are added to out if it `adds`: a chunk at a time, so
+/// that an element does not depend on what is computed beside it.
+template <int R, class W>
+static HWY_INLINE void block(float* out, int64_t out_stride, const FourRows<W>& rows, const float* x, int64_t x_stride,
+                             int64_t n, bool adds) {
+  float totals[R][4];  // a row may stand twice among those of w, so out is read before any of it is written
+  for (int r = 0; r < R; ++r)
+    for (int i = 0; i < 4; ++i) totals[r][i] = adds ? out[r * out_stride + rows.k[i]] : 0;
+  const int64_t step = 2 * lanes();
+  for (int64_t first = 0; first < n; first += chunk) {
+    const int64_t last = std::min(n, first + chunk), whole = first + (last - first) / step * step;
+    Vector sum[4][R];
+    HWY_UNROLL(4) for (int i = 0; i < 4; ++i) HWY_UNROLL(8) for (int r = 0; r < R; ++r) sum[i][r] = hn::Zero(Lanes());
+    for (int64_t c = first; c < whole; c += step) {
+      multiply_add<0>(sum, rows, x, x_stride, c);
+      multiply_add<1>(sum, rows, x, x_stride, c);
+      if (R == 1 && sizeof(W) == 2)  // the processor asks for what comes next by itself too, but stops at every page
+        HWY_UNROLL(4) for (int i = 0; i < 4; ++i) hwy::Prefetch(rows.w[i] + c + 256);
+    }
+    HWY_UNROLL(8) for (int r = 0; r < R; ++r) {
+      float some[4];
+      sums_of_lanes(some, sum[0][r], sum[1][r], sum[2][r], sum[3][r]);
+      for (int i = 0; i < 4; ++i) {
+        for (int64_t c = whole; c < last; ++c) some[i] += value_of(rows.w[i][c]) * x[r * x_stride + c];
+        totals[r][i] += some[i];
+      }
+    }
+  }
+  for (int r = 0; r < R; ++r)
+    for (int i = 0; i < 4; ++i) out[r * out_stride + rows.k[i]] = totals[r][i];
+}
+
+/// Four rows of w with N of x, as many at a time as registers allow, and none alone that could be one of two. To upcast
+/// 16 bits takes registers too.
 template <class W>
-static HWY_INLINE void one_dot(float* out, const W* w, const float* x, int64_t C) {
-  Dot dot = nothing();
-  const int64_t step = 2 * lanes(), whole = C / step * step;
-  for (int64_t c = 0; c < whole; c += step) dot.add(w + c, x + c);
-  *out = dot.total(w + whole, x + whole, C - whole);
+static HWY_INLINE void rows_of_x(float* out, int64_t out_stride, const FourRows<W>& rows, const float* x, int64_t N,
+                                 int64_t x_stride, int64_t n, bool adds) {
+  constexpr int most = sizeof(W) == 4 || widest > 3 ? widest : 2;
+  for (int64_t done = 0; done < N;) {
+    const int64_t left = N - done;
+    const bool one_would_be_left = left == most + 1 && most > 2;
+    const int64_t R = left >= most && !one_would_be_left ? most
+                      : left == 3 || left > 4            ? 3
+                                                         : std::min<int64_t>(left, 2);
+    float* o = out + done * out_stride;
+    const float* x_r = x + done * x_stride;
+    if (R == most)
+      block<most>(o, out_stride, rows, x_r, x_stride, n, adds);
+    else if (R == 3)
+      block<3>(o, out_stride, rows, x_r, x_stride, n, adds);
+    else if (R == 2)
+      block<2>(o, out_stride, rows, x_r, x_stride, n, adds);
+    else
+      block<1>(o, out_stride, rows, x_r, x_stride, n, adds);
+    done += R;
+  }
 }
 
 /// out[n, k] = x[n] · w[k] for K rows of w and N rows of x. Four quarters of w are read side by side: each is one long
-/// stream that the processor sees coming, where short rows would start a stream every time.
+/// stream that the processor sees coming, where short rows would start a stream every time. Rows of x that the cache
+/// does not hold whole are read a chunk at a time.
 template <class W>
 static HWY_INLINE void dots(float* out, int64_t out_stride, const float* x, int64_t N, int64_t x_stride, const W* w,
                             int64_t K, int64_t w_stride, int64_t C) {
-  const int64_t quarter = K / 4;
-  for (int64_t k = 0; k < quarter; ++k) {
-    const W *w_0 = w + k * w_stride, *w_1 = w_0 + quarter * w_stride, *w_2 = w_1 + quarter * w_stride,
-            *w_3 = w_2 + quarter * w_stride;
-    int64_t n = 0;
-    for (; n + 2 <= N; n += 2) {
-      const float *x_0 = x + n * x_stride, *x_1 = x_0 + x_stride;
-      float *out_0 = out + n * out_stride + k, *out_1 = out_0 + out_stride;
-      float* first[] = {out_0, out_1, out_0 + quarter, out_1 + quarter};
-      four_dots(first, w_0, w_0, w_1, w_1, x_0, x_1, x_0, x_1, C);
-      float* second[] = {out_0 + 2 * quarter, out_1 + 2 * quarter, out_0 + 3 * quarter, out_1 + 3 * quarter};
-      four_dots(second, w_2, w_2, w_3, w_3, x_0, x_1, x_0, x_1, C);
-    }
-    if (n < N) {
-      const float* x_0 = x + n * x_stride;
-      float* out_0 = out + n * out_stride + k;
-      float* four[] = {out_0, out_0 + quarter, out_0 + 2 * quarter, out_0 + 3 * quarter};
-      four_dots(four, w_0, w_1, w_2, w_3, x_0, x_0, x_0, x_0, C);
-    }
+  if (C == 0)
+    for (int64_t n = 0; n < N; ++n) std::fill_n(out + n * out_stride, K, 0.0f);
+  const int64_t quarter = (K + 3) / 4;
+  for (int64_t n = 0; n < N; n += rows_at_a_time) {
+    const int64_t some = std::min(rows_at_a_time, N - n);
+    const int64_t depth = some * C > rows_at_a_time * chunk ? chunk : C;
+    for (int64_t c = 0; c < C; c += depth)
+      for (int64_t b = 0; b < quarter; ++b) {
+        FourRows<W> rows;  // the b-th of each quarter; where one has no more, that of the quarter before once more
+        for (int64_t i = 0, k = b; i < 4; ++i, k += quarter) {
+          rows.k[i] = k < K ? k : rows.k[i - 1];
+          rows.w[i] = w + rows.k[i] * w_stride + c;
+        }
+        rows_of_x(out + n * out_stride, out_stride, rows, x + n * x_stride + c, some, x_stride, std::min(depth, C - c),
+                  c > 0);
+      }
   }
-  for (int64_t k = 4 * quarter; k < K; ++k)
-    for (int64_t n = 0; n < N; ++n) one_dot(out + n * out_stride + k, w + k * w_stride, x + n * x_stride, C);
 }
 
 static void dots_f32(float* out, int64_t out_stride, const float* x, int64_t N, int64_t x_stride, const float* w,
@@ -138,7 +188,7 @@ static void dots_bf16(float* out, int64_t out_stride, const float* x, int64_t N,
   dots(out, out_stride, x, N, x_stride, w, K, w_stride, C);
 }
 
-/// out = x in the order in which load_two gives the elements of bf16.
+/// out = x in the order in which the halves of bf16 come.
 static void evens_then_odds(float* out, const float* x, int64_t C) {
   const Lanes d;
   const int64_t step = 2 * lanes(), whole = C / step * step;
@@ -187,8 +237,6 @@ static void add_sums(const StridedRows<float>& out, const StridedRows<const floa
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <vector>
-
 namespace rungs {
 
 HWY_EXPORT(dots_f32);
@@ -197,28 +245,25 @@ HWY_EXPORT(dots_f16);
 HWY_EXPORT(evens_then_odds);
 HWY_EXPORT(add_sums);
 
-/// x in the order that bf16 wants, in memory of this thread that stays for the next product.
-static const float* arranged(const Tensor& x) {
-  thread_local std::vector<float> memory;
-  if (memory.size() < size_t(x.count())) memory.resize(size_t(x.count()));
-  for (int64_t n = 0; n < x.rows(); ++n)
-    HWY_DYNAMIC_DISPATCH(evens_then_odds)(memory.data() + n * x.cols(), x.data() + n * x.cols(), x.cols());
-  return memory.data();
-}
-
-void product_of_few_rows(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last) {
+void small_batch_product(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last) {
   const int64_t N = x.rows(), K = weight.rows(), C = x.cols();
-  const auto run = [&](auto dots, const float* rows, const auto* w) {
-    dots(out.data() + first, K, rows, N, C, w + first * C, last - first, C, C);
+  if (first == last) return;
+  const auto run = [&](auto dots, const auto* w) {
+    dots(out.data() + first, K, x.data(), N, C, w + first * C, last - first, C, C);
   };
   switch (weight.dtype()) {
     case DType::bf16:
-      return run(HWY_DYNAMIC_DISPATCH(dots_bf16), arranged(x), weight.data<bf16>());
+      return run(HWY_DYNAMIC_DISPATCH(dots_bf16), weight.data<bf16>());
     case DType::f16:
-      return run(HWY_DYNAMIC_DISPATCH(dots_f16), x.data(), weight.data<f16>());
+      return run(HWY_DYNAMIC_DISPATCH(dots_f16), weight.data<f16>());
     default:
-      return run(HWY_DYNAMIC_DISPATCH(dots_f32), x.data(), weight.data());
+      return run(HWY_DYNAMIC_DISPATCH(dots_f32), weight.data());
   }
+}
+
+void arrange(Tensor& out, const Tensor& x, int64_t first, int64_t last) {
+  const int64_t C = x.cols();
+  for (int64_t n = first; n < last; ++n) HWY_DYNAMIC_DISPATCH(evens_then_odds)(out.data() + n * C, x.data() + n * C, C);
 }
 
 void dots_with_rows(const StridedRows<float>& scores, const StridedRows<const float>& x,

@@ -1,5 +1,5 @@
-/// What decoding a token consists of: products of many rows with few. They are bound by reading the many, so each of
-/// those is read once.
+/// Products with few rows of x: one to decode a token, some for a batch or a short prompt. With one they are bound by
+/// reading the weight, with many by what the processor computes.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,18 @@
 
 namespace rungs {
 
-/// Rows of x up to which product_of_few_rows is the faster way.
-inline constexpr int64_t gemv_max_rows = 12;
+/// Rows of x up to which small_batch_product is the faster way: beside f32 than Eigen's product, beside 16 bits than to
+/// upcast the weight for it first (bench/prompts.cpp).
+inline int64_t small_batch_rows(DType weight) { return weight == DType::f32 ? 128 : 320; }
 
-/// Columns [first, last) of out = x · weightᵀ, on the calling thread.  out: (N, K) f32; x: (N, C) f32; weight: (K, C)
-/// f32, bf16 or f16. The sums are f32; an element is the same to the last bit whatever N, the columns and the threads
-/// are. Shapes are the caller's to check. \throws ShapeError for a weight of another dtype.
-void product_of_few_rows(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last);
+/// Columns [first, last) of out = x · weightᵀ, on the calling thread.  out: (N, K) f32; x: (N, C) f32, arranged where
+/// the weight is bf16; weight: (K, C) f32, bf16 or f16. The sums are f32; an element is the same to the last bit
+/// whatever N, the columns and the threads are. Shapes are the caller's to check. \throws ShapeError for a weight of
+/// another dtype.
+void small_batch_product(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last);
+
+/// Rows [first, last) of x in the order in which small_batch_product reads them beside bf16.  out, x: (N, C).
+void arrange(Tensor& out, const Tensor& x, int64_t first, int64_t last);
 
 /// Rows of floats in memory, each `stride` floats after the one before.
 template <class T>
