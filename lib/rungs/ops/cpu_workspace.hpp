@@ -17,6 +17,7 @@ int threads_of_cpu();
 struct LinearWorkspace {
   int64_t arranged = 0, upcast = 0, packed = 0;
 };
+/// Of one product on as many threads as there are; see LinearWorkspace.
 LinearWorkspace linear_workspace(int64_t N, int64_t K, int64_t C, DType weight);
 
 /// Bytes of scores, which stay: of calls of at most N rows that attend to at most S tokens with H heads of width D.
