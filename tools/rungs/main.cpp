@@ -97,12 +97,11 @@ CLI::Option* add_device(CLI::App* command, DeviceChoice& device, char** argv) {
       ->transform([argv](const std::string& where) {
         if (where != "host") return where;
         fmt::print(stderr, "--on host is called --on emulator now\n");
-        static char value[] = "emulator", whole[] = "--on=emulator";
-        for (char** word = argv + 1; *word; ++word)  // what rungs becomes reads it again, and says nothing more
-          if (std::string_view(*word) == "--on=host")
-            *word = whole;
-          else if (std::string_view(word[-1]) == "--on" && std::string_view(*word) == "host")
-            *word = value;
+        static char whole[] = "--on=emulator", *const value = whole + 5;
+        for (char** word = argv + 1; *word; ++word) {  // what rungs becomes reads it again, and says nothing more
+          if (std::string_view(*word) == "--on=host") *word = whole;
+          if (std::string_view(word[-1]) == "--on" && std::string_view(*word) == "host") *word = value;
+        }
         return std::string("emulator");
       })
       ->check(CLI::IsMember({"gpu", "emulator"}))
@@ -432,7 +431,6 @@ int fail(int status, std::string sentence) {
 }
 
 }  // namespace
-
 }  // namespace rungs
 
 int main(int argc, char** argv) {
