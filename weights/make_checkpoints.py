@@ -3,7 +3,7 @@
     python3 make_checkpoints.py             writes references/checkpoints/
     python3 make_checkpoints.py --check     makes them again elsewhere and compares: logits to 1e-12, other files exactly
 
-needs: torch, transformers 4.46, safetensors. The .bin files are written from the description of llama2.c's format: a header of
+needs: torch, transformers 4.46, safetensors, gguf 0.19. The .bin files are written from the description of llama2.c's format: a header of
 seven numbers, then every weight in a fixed order, the rows of q and k in interleaved pairs. Their logits come from transformers
 in float64 all the same, which has the pairs as halves: the permutation between the two is part of what the files test. The
 weights of the int8 file are those that its numbers stand for: int8 times the scale of the group, rounded to float32.
@@ -179,6 +179,51 @@ def save_directory(directory, config, weights, dtype, shards):
     (directory / "model.safetensors.index.json").write_text(json.dumps(index, indent=2) + "\n")
 
 
+# GGUF
+
+GGUF_NAMES = {"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
+              "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "input_layernorm": "attn_norm",
+              "post_attention_layernorm": "ffn_norm"}
+
+
+def gguf_name(name):
+    if not name.startswith("model.layers."):
+        return {"model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight", "lm_head.weight": "output.weight"}[name]
+    layer, part = name.removeprefix("model.layers.").removesuffix(".weight").split(".", 1)
+    return f"blk.{layer}.{GGUF_NAMES[part]}.weight"
+
+
+def save_gguf(path, config, weights, kind):
+    """Writes the file with the gguf package; norms are f32. Gives the weights that it stands for, under the names of Hugging Face."""
+    from gguf import GGMLQuantizationType, GGUFWriter, quants
+    kind = GGMLQuantizationType[kind]
+    writer = GGUFWriter(path, "llama")
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_rope_freq_base(config.rope_theta)
+    writer.add_rope_dimension_count(config.hidden_size // config.num_attention_heads)
+    writer.add_bos_token_id(config.bos_token_id)
+    writer.add_eos_token_id(config.eos_token_id)
+    heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
+    stored = {}
+    for name, weight in weights.items():
+        quantized = quants.quantize(weight.numpy(), kind) if weight.dim() == 2 else weight.numpy()
+        stored[name] = torch.from_numpy(quants.dequantize(quantized, kind).copy()) if weight.dim() == 2 else weight
+        moved = next((interleaved(weight, n) for part, n in heads.items() if part in name), weight)
+        data = quants.quantize(moved.numpy(), kind) if weight.dim() == 2 else weight.numpy()
+        writer.add_tensor(gguf_name(name), data, raw_dtype=kind if weight.dim() == 2 else None)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return stored
+
+
 def rounded(weights, dtype):
     return {name: value.to(dtype).float() for name, value in weights.items()}
 
@@ -213,6 +258,13 @@ def make(root):
         weights = rounded(random_weights(config, rng), dtype)
         save_directory(directory, config, weights, dtype, shards)
         save_reference(directory, config, weights, rng)
+
+
+    for number, kind in enumerate(["F32", "F16", "BF16", "Q8_0", "Q4_0"]):
+        directory, rng = begin(f"gguf_{kind.lower()}", 30 + number)
+        config = config_of(40 + number, 20, 32, 64, 2, 4, 2, number % 2 == 1)
+        weights = random_weights(config, rng)
+        save_reference(directory, config, save_gguf(directory / "model.gguf", config, weights, kind), rng)
 
 
 def check(root):

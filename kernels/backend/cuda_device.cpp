@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "kernels/launch.cuh"
+#include "kernels/rope/rope.hpp"
 #include "rungs/ops/require.hpp"
 
 namespace rungs {
@@ -90,6 +91,13 @@ void CudaDevice::download(void* host, const Tensor& device) {
 void CudaDevice::copy(Tensor& out, const Tensor& x) {
   require_copy(Place::gpu, out, x);
   if (x.bytes() > 0) CUDA_CHECK(cudaMemcpyAsync(out.raw(), x.raw(), x.bytes(), cudaMemcpyDeviceToDevice, stream_));
+}
+
+void CudaDevice::apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& position) {
+  require_rope(Place::gpu, x, rotary.cos, rotary.sin, position);
+  if (x.count() == 0) return;
+  const int N = as_int(x.dim(0)), D = as_int(x.cols()), H = as_int(x.rows()) / N;
+  rope_01(x.data(), {rotary.cos.data(), rotary.sin.data()}, position.data<int32_t>(), N, H, D, stream_);
 }
 
 void CudaDevice::upload_weights(ConstTensor& weights) {

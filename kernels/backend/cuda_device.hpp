@@ -1,4 +1,4 @@
-/// What both CUDA backends share: the memory of the device, one stream, and the choice of a token.
+/// What both CUDA backends share: the memory of the device, one stream, the rotation of q and k, and the choice of a token.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -53,6 +53,7 @@ class CudaDevice : public Device, public Ops, public Steps {
   void upload(Tensor& device, const void* host) override;
   void download(void* host, const Tensor& device) override;
   void copy(Tensor& out, const Tensor& x) override;
+  void apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& position) override;
   void upload_weights(ConstTensor& weights) override;
   ConstTensor pack_weights(std::initializer_list<ConstTensor*> weights) override;
   std::optional<int64_t> free_memory() override;

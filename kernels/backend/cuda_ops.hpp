@@ -15,7 +15,6 @@ class CudaOps : public CudaDevice {
   void linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) override;
   void layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) override;
   void rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) override;
-  void apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& position) override;
   void relu(Tensor& x) override;
   void silu_mul(Tensor& gate, const Tensor& up) override;
   void add(Tensor& x, const Tensor& y) override;

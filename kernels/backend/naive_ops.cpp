@@ -7,7 +7,6 @@
 #include "kernels/gemv/gemv.hpp"
 #include "kernels/layer_norm/layer_norm.hpp"
 #include "kernels/rms_norm/rms_norm.hpp"
-#include "kernels/rope/rope.hpp"
 #include "kernels/silu_mul/silu_mul.hpp"
 #include "rungs/ops/floats.hpp"
 #include "rungs/ops/require.hpp"
@@ -41,13 +40,6 @@ void NaiveCudaOps::rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, 
   with_floats(weight, [&](const auto* w) {
     rms_norm_01(out.data(), x.data(), w, as_int(x.rows()), as_int(x.cols()), epsilon, stream_);
   });
-}
-
-void NaiveCudaOps::apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& position) {
-  require_rope(Place::gpu, x, rotary.cos, rotary.sin, position);
-  if (x.count() == 0) return;
-  const int N = as_int(x.dim(0)), D = as_int(x.cols()), H = as_int(x.rows()) / N;
-  rope_01(x.data(), {rotary.cos.data(), rotary.sin.data()}, position.data<int32_t>(), N, H, D, stream_);
 }
 
 void NaiveCudaOps::relu(Tensor& x) {

@@ -1,8 +1,7 @@
 #include "batch_prediction.hpp"
 
 #include "rungs/analysis/memory.hpp"
-#include "rungs/checkpoint/llama2c.hpp"
-#include "rungs/checkpoint/shards.hpp"
+#include "rungs/model/llama.hpp"
 #include "rungs/model/memory_estimate.hpp"
 
 namespace rungs {
@@ -21,8 +20,8 @@ LoadOptions BatchRun::plan() const {
   return plan_load(lengths, options(), input + output);
 }
 
-WeightsInfo weights_of(const std::filesystem::path& model, const Config& config) {
-  const TensorSet set = is_llama2c(model) ? open_llama2c(model) : open_shards(model);
+WeightsInfo weights_of(const Config& config) {
+  const TensorSet set = open_weights(config);
   WeightsInfo info;
   size_t largest = 0;
   for (const std::string& name : set.names()) {

@@ -26,7 +26,7 @@ struct WeightsInfo {
   int64_t predicted = 0;  ///< bytes, as count_parameters has it
 };
 /// \throws FileError
-WeightsInfo weights_of(const std::filesystem::path& model, const Config& config);
+WeightsInfo weights_of(const Config& config);
 
 /// Bytes while a run is under way.
 struct PredictedMemory {

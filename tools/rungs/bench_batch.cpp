@@ -275,7 +275,7 @@ std::vector<Panel> panels_of(const Bench& bench) {
 
 int bench_batch(const BenchBatchCommand& command) {
   const Config config = load_config(command.model);
-  Bench bench{command, config, weights_of(command.model, config)};
+  Bench bench{command, config, weights_of(config)};
   check(bench);
   if (command.device.backend == "cpu") bench.roof = measure_device_peak();
   int64_t rows = 0;

@@ -4,7 +4,7 @@
 
 #include "rungs/base/error.hpp"
 #include "rungs/base/units.hpp"
-#include "rungs/checkpoint/shards.hpp"
+#include "rungs/model/llama.hpp"
 #include "rungs/model/presets.hpp"
 #include "suggest.hpp"
 
@@ -27,11 +27,9 @@ CalcShape known_shape(const std::string& model) {
                                  fmt::join(shape_names(), ", "), did_you_mean(model, shape_names())));
   CalcShape shape{load_config(model), model};
   shape.cache_bytes = 4, shape.cache_note = ", as this library keeps it";
-  shape.weight_bytes = 4;  // a .bin of llama2.c
-  if (!is_llama2c(model)) {
-    const TensorSet tensors = open_shards(model);
-    shape.weight_bytes = double(bytes_of(tensors.get(tensors.names().front()).dtype()));
-  }
+  const TensorSet tensors = open_weights(shape.config);
+  const ConstTensor& first = tensors.get(tensors.names().front());
+  shape.weight_bytes = double(first.bytes()) / double(first.count());
   return shape;
 }
 

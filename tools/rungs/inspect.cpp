@@ -8,7 +8,8 @@
 #include "rungs/base/units.hpp"
 #include "rungs/checkpoint/llama2c.hpp"
 #include "rungs/checkpoint/safetensors.hpp"
-#include "rungs/checkpoint/shards.hpp"
+#include "rungs/model/llama.hpp"
+#include "rungs/model/llama_gguf.hpp"
 #include "rungs/model/memory_estimate.hpp"
 
 namespace rungs {
@@ -29,6 +30,7 @@ ordered_json config_json(const Config& c) {
     json["file"] = fmt::format("llama2.c, version {}", h.version);
     if (h.group) json["stored"] = fmt::format("int8 in groups of {}; f32 in memory", h.group);
   }
+  if (is_gguf(c.directory)) json["file"] = "GGUF";
   json["max_seq_len"] = c.max_seq_len;
   json["hidden_size"] = c.hidden_size;
   json["num_layers"] = c.num_layers;
@@ -163,7 +165,7 @@ int inspect_checkpoint(const InspectCommand& command) {
   ordered_json all = {{"path", command.path}};
   Config config;
   if (!bare) all["config"] = config_json(config = load_config(path));
-  const TensorSet set = bare ? SafeTensors(path) : is_llama2c(path) ? open_llama2c(path) : open_shards(path);
+  const TensorSet set = bare ? SafeTensors(path) : open_weights(config);
   int64_t parameters = 0, bytes = 0;
   all["tensors"] = tensors_json(set, parameters, bytes);
   all["parameters"] = parameters;

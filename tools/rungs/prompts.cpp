@@ -4,6 +4,7 @@
 
 #include "rungs/base/error.hpp"
 #include "rungs/base/file.hpp"
+#include "rungs/model/llama_gguf.hpp"
 #include "rungs/tokenizer/utf8.hpp"
 
 namespace rungs {
@@ -53,7 +54,9 @@ std::vector<Prompt> read_prompts(const std::string& path, const Tokenizer& token
 std::filesystem::path tokenizer_path(const std::string& model, const std::string& named) {
   namespace fs = std::filesystem;
   if (!named.empty()) return named;
-  return fs::is_regular_file(model) ? fs::path(model).parent_path() / "tokenizer.bin" : fs::path(model);
+  if (!fs::is_regular_file(model)) return model;
+  const fs::path beside = fs::path(model).parent_path();
+  return is_gguf(model) ? beside : beside / "tokenizer.bin";
 }
 
 void check_vocabulary(const Tokenizer& tokenizer, const std::filesystem::path& path, const Config& config) {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "rungs/checkpoint/pairs.hpp"
+
 namespace rungs {
 
 namespace {
@@ -155,20 +157,6 @@ std::vector<Span> find_places(const std::vector<Stored>& parts, const Llama2cHea
   return places;
 }
 
-/// Row 2i + j of a head goes to row i + j·D/2; back when not `to_halves`.
-Tensor with_pairs_moved(const Tensor& weight, int64_t heads, bool to_halves) {
-  Tensor out = Tensor::uninitialised(weight.shape());
-  const int64_t D = weight.dim(0) / heads, C = weight.dim(1);
-  for (int64_t h = 0; h < heads; ++h)
-    for (int64_t i = 0; i < D / 2; ++i)
-      for (int64_t j = 0; j < 2; ++j) {
-        const int64_t interleaved = h * D + 2 * i + j, halves = h * D + i + j * (D / 2);
-        const int64_t from = to_halves ? interleaved : halves, to = to_halves ? halves : interleaved;
-        std::memcpy(out.data() + to * C, weight.data() + from * C, size_t(C) * sizeof(float));
-      }
-  return out;
-}
-
 Tensor dequantized(const Span& place, int64_t group) {
   Tensor out = Tensor::uninitialised(place.part->shape);
   for (int64_t i = 0; i < out.count(); ++i) {
@@ -196,7 +184,7 @@ TensorSet open_llama2c(const std::filesystem::path& path) {
     if (place.name.empty()) continue;
     ConstTensor tensor = place.scales ? ConstTensor(dequantized(place, h.group))
                                       : Tensor::view_of(place.data, place.part->shape, DType::f32);
-    if (place.part->heads) tensor = with_pairs_moved(tensor, place.part->heads, true);
+    if (place.part->heads) tensor = with_pairs_moved(tensor, place.part->heads, Pairs::halves);
     set.add(place.name, std::move(tensor), path);
   }
   return set;
@@ -249,7 +237,7 @@ void save_llama2c(const std::filesystem::path& path, const Llama2cHeader& header
         } else {
           tensor = take(name_of(part, layer));
         }
-        if (part.heads) tensor = with_pairs_moved(tensor, part.heads, false);
+        if (part.heads) tensor = with_pairs_moved(tensor, part.heads, Pairs::neighbours);
         out.write(static_cast<const char*>(tensor.raw()), std::streamsize(tensor.bytes()));
         if (on_written) on_written(int64_t(tensor.bytes()));
       }

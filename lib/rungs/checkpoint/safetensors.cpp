@@ -120,6 +120,12 @@ SafeTensors::SafeTensors(const std::filesystem::path& path) : TensorSet(path) {
                                   file, places[i - 1].name, places[i].name, places[i].begin));
 }
 
+void check_announced(const Tensor& made, const TensorToSave& announced) {
+  if (made.shape() != announced.shape || made.dtype() != announced.dtype)
+    throw ShapeError(fmt::format("{}: announced as {} {}, made as {} {}", announced.name, name_of(announced.dtype),
+                                 to_string(announced.shape), name_of(made.dtype()), to_string(made.shape())));
+}
+
 void save_safetensors(const std::filesystem::path& path, std::vector<TensorToSave> tensors,
                       const std::function<void(int64_t bytes)>& on_written) {
   std::sort(tensors.begin(), tensors.end(),
@@ -142,9 +148,7 @@ void save_safetensors(const std::filesystem::path& path, std::vector<TensorToSav
     out << text;
     for (const TensorToSave& announced : tensors) {
       const ConstTensor tensor = announced.make();
-      if (tensor.shape() != announced.shape || tensor.dtype() != announced.dtype)
-        throw ShapeError(fmt::format("{}: announced as {} {}, made as {} {}", announced.name, name_of(announced.dtype),
-                                     to_string(announced.shape), name_of(tensor.dtype()), to_string(tensor.shape())));
+      check_announced(tensor, announced);
       out.write(static_cast<const char*>(tensor.raw()), std::streamsize(tensor.bytes()));
       if (on_written) on_written(int64_t(tensor.bytes()));
     }

@@ -26,6 +26,9 @@ struct TensorToSave {
       make;  ///< called when its turn comes, so that a large model is never in memory as a whole
 };
 
+/// \throws ShapeError when what was made is not what was announced
+void check_announced(const Tensor& made, const TensorToSave& announced);
+
 /// Writes tensors as one file, all or nothing, in the order of their names. `on_written` is told the bytes of each
 /// tensor once they are out. \throws FileError; ShapeError when a tensor is not what was announced.
 void save_safetensors(const std::filesystem::path& path, std::vector<TensorToSave> tensors,

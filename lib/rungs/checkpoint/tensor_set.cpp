@@ -39,8 +39,11 @@ ConstTensor TensorSet::get(const std::string& name, const Shape& shape, DType dt
 ConstTensor TensorSet::get(const std::string& name, const Shape& shape) const {
   const auto& [tensor, file] = find(name);
   check_shape(tensor, shape, file, name);
-  if (tensor.dtype() != DType::f32 && tensor.dtype() != DType::bf16 && tensor.dtype() != DType::f16)
-    throw FileError(fmt::format("{}: {}: wanted f32, bf16 or f16, found {}", file, name, name_of(tensor.dtype())));
+  const bool is_float = tensor.dtype() == DType::f32 || tensor.dtype() == DType::bf16 || tensor.dtype() == DType::f16;
+  const bool is_matrix = shape.rank() == 2;
+  if (!is_float && !(is_matrix && is_quantized(tensor.dtype())))
+    throw FileError(fmt::format("{}: {}: wanted f32, bf16 or f16{}, found {}", file, name,
+                                is_matrix ? ", q8_0 or q4_0" : "", name_of(tensor.dtype())));
   return tensor.view();
 }
 
@@ -53,8 +56,12 @@ void TensorSet::add(const std::string& name, ConstTensor tensor, const std::file
 
 const MappedFile& TensorSet::keep(MappedFile file) { return files_.emplace_back(std::move(file)); }
 
-void TensorSet::merge(TensorSet&& other) {
+void TensorSet::keep_files_of(TensorSet&& other) {
   for (MappedFile& file : other.files_) keep(std::move(file));
+}
+
+void TensorSet::merge(TensorSet&& other) {
+  keep_files_of(std::move(other));
   for (auto& [name, entry] : other.tensors_) add(name, std::move(entry.tensor), entry.file);
 }
 

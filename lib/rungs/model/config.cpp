@@ -5,6 +5,7 @@
 #include "rungs/base/fields.hpp"
 #include "rungs/checkpoint/llama2c.hpp"
 #include "rungs/model/generation_config.hpp"
+#include "rungs/model/llama_gguf.hpp"
 
 namespace rungs {
 
@@ -102,11 +103,12 @@ static Config config_of_bin(const std::filesystem::path& path) {
 }
 
 bool is_llama2c(const std::filesystem::path& path) {
-  return std::filesystem::is_regular_file(path) && path.extension() != ".safetensors";
+  return std::filesystem::is_regular_file(path) && path.extension() != ".safetensors" && !is_gguf(path);
 }
 
 Config load_config(const std::filesystem::path& directory_or_bin) {
   if (is_llama2c(directory_or_bin)) return config_of_bin(directory_or_bin);
+  if (is_gguf(directory_or_bin)) return config_of_gguf(directory_or_bin);
   const std::filesystem::path& directory = directory_or_bin;
   const std::filesystem::path path = directory / "config.json";
   const json object = read_json_object(path);

@@ -31,9 +31,12 @@ struct LlamaWeights {
   int64_t num_heads = 1, num_kv_heads = 1;  ///< H, G
 };
 
+/// Opens what `config` was read from: a directory, a .bin of llama2.c or a GGUF file. \throws FileError
+TensorSet open_weights(const Config& config);
+
 /// An open checkpoint: its weights are views of the mapped file or files.
 struct LlamaCheckpoint {
-  /// A directory, or a .bin of llama2.c. `context`: how many positions the rotary table holds; 0: as many as the model
+  /// A directory, a .bin of llama2.c or a GGUF file. `context`: how many positions the rotary table holds; 0: as many as the model
   /// knows. \throws FileError naming the tensor, the shape wanted and the shape found; also for a tensor that no LLaMA
   /// has. UsageError for a context that the model does not know.
   explicit LlamaCheckpoint(const std::filesystem::path& directory_or_bin, int64_t context = 0);

@@ -7,6 +7,7 @@
 #include "rungs/checkpoint/llama2c.hpp"
 #include "rungs/checkpoint/shards.hpp"
 #include "rungs/model/llama.hpp"
+#include "rungs/model/llama_gguf.hpp"
 #include "rungs/model/llama_layout.hpp"
 
 namespace rungs {
@@ -67,9 +68,14 @@ static LlamaWeights llama_weights(const TensorSet& file, const Config& c) {
   return w;
 }
 
+TensorSet open_weights(const Config& config) {
+  if (is_gguf(config.directory)) return open_llama_gguf(config.directory, config);
+  return is_llama2c(config.directory) ? open_llama2c(config.directory) : open_shards(config.directory);
+}
+
 LlamaCheckpoint::LlamaCheckpoint(const std::filesystem::path& directory_or_bin, int64_t context)
     : config(limited(load_config(directory_or_bin), context)),
-      file(is_llama2c(directory_or_bin) ? open_llama2c(directory_or_bin) : open_shards(directory_or_bin)),
+      file(open_weights(config)),
       weights(llama_weights(file, config)) {}
 
 LlamaCheckpoint::LlamaCheckpoint(Config given, TensorSet tensors)

@@ -29,6 +29,7 @@ RopeTables rope_table(const RopeConfig& config, int64_t head_dim, int64_t contex
   Tensor cos = Tensor::uninitialised({context, half}), sin = Tensor::uninitialised({context, half});
   for (int64_t i = 0; i < half; ++i) {
     double frequency = std::pow(config.theta, -2.0 * double(i) / double(head_dim));  // radians per position
+    if (!config.divisors.empty()) frequency /= config.divisors.at(size_t(i));
     if (config.scaling == RopeConfig::Scaling::linear) frequency /= config.factor;
     if (config.scaling == RopeConfig::Scaling::llama3) frequency = llama3_frequency(frequency, config);
     for (int64_t p = 0; p < context; ++p) {

@@ -29,10 +29,12 @@ void matmul_transposed(Tensor& out, const Tensor& a, const Tensor& b) {
 
 /// x as small_batch_product() reads it beside this weight, until the next call.
 ConstTensor CpuOps::arranged(const Tensor& x, const Tensor& weight) {
-  if (weight.dtype() != DType::bf16) return x.view();
-  if (arranged_.count() < x.count()) arranged_ = Tensor::uninitialised({x.count()});
-  Tensor rows = arranged_.view_rows(0, x.count()).reshaped({x.rows(), x.cols()});
-  in_parts(x.rows(), 1, x.count() > worth_threads, [&](int64_t first, int64_t last) { arrange(rows, x, first, last); });
+  const int64_t floats = arranged_floats(x.cols(), weight.dtype());
+  if (floats == 0) return x.view();
+  if (arranged_.count() < x.rows() * floats) arranged_ = Tensor::uninitialised({x.rows() * floats});
+  Tensor rows = arranged_.view_rows(0, x.rows() * floats).reshaped({x.rows(), floats});
+  in_parts(x.rows(), 1, x.count() > worth_threads,
+           [&](int64_t first, int64_t last) { arrange(rows, x, weight.dtype(), first, last); });
   return rows.view();
 }
 

@@ -12,7 +12,7 @@ LinearWorkspace linear_workspace(int64_t N, int64_t K, int64_t C, DType weight) 
   if (K == 0 || C == 0) return {};
   LinearWorkspace bytes;
   if (N <= small_batch_rows(weight)) {
-    if (weight == DType::bf16) bytes.arranged = N * C * int64_t(sizeof(float));
+    bytes.arranged = N * arranged_floats(C, weight) * int64_t(sizeof(float));
     return bytes;
   }
   const bool narrow = weight != DType::f32;

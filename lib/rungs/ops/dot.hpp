@@ -18,8 +18,13 @@ inline int64_t small_batch_rows(DType weight) { return weight == DType::f32 ? 12
 /// another dtype.
 void small_batch_product(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last);
 
-/// Rows [first, last) of x in the order in which small_batch_product reads them beside bf16.  out, x: (N, C).
-void arrange(Tensor& out, const Tensor& x, int64_t first, int64_t last);
+/// Floats that arrange() makes of a row of C beside a weight of this dtype; 0 where x is read as it is.
+int64_t arranged_floats(int64_t C, DType weight);
+
+/// Rows [first, last) of x as small_batch_product reads them: beside bf16 in another order; beside q8_0 and q4_0
+/// quantized, each block of 32 to whole numbers x / scale, scale = max |x| / 127. A block with a NaN or an infinity has
+/// the scale NaN.  out: (N, arranged_floats); x: (N, C).
+void arrange(Tensor& out, const Tensor& x, DType weight, int64_t first, int64_t last);
 
 /// Rows of floats in memory, each `stride` floats after the one before.
 template <class T>

@@ -8,8 +8,9 @@
 
 namespace rungs {
 
-/// f32 and f64 are IEEE floats, bf16 the upper half of an f32, f16 the IEEE half, i32 and i64 signed integers.
-enum class DType : uint8_t { f32, f64, bf16, f16, i32, i64 };
+/// f32 and f64 are IEEE floats, bf16 the upper half of an f32, f16 the IEEE half, i32 and i64 signed integers. q8_0 and
+/// q4_0 are quantized: 32 neighbours of a row share a scale.
+enum class DType : uint8_t { f32, f64, bf16, f16, i32, i64, q8_0, q4_0 };
 
 /// Bits of a bfloat16: sign, 8 bits of exponent, 7 of fraction.
 struct bf16 {
@@ -21,7 +22,26 @@ struct f16 {
   uint16_t bits;
 };
 
-/// Bytes of one element.
+/// Elements of a quantized block.
+inline constexpr int64_t block_elements = 32;
+
+/// Element i is q[i] · scale. The layout is that of GGUF.
+struct q8_0 {
+  f16 scale;
+  int8_t q[block_elements];
+};
+
+/// Element i is (nibble i - 8) · scale: the low nibbles of the 16 bytes are elements 0 to 15, the high ones 16 to 31. The
+/// layout is that of GGUF.
+struct q4_0 {
+  f16 scale;
+  uint8_t q[block_elements / 2];
+};
+
+/// Whether `block_elements` elements are one block.
+constexpr bool is_quantized(DType type) { return type == DType::q8_0 || type == DType::q4_0; }
+
+/// Bytes of one element, or of one block.
 constexpr size_t bytes_of(DType type) {
   switch (type) {
     case DType::f64:
@@ -33,13 +53,22 @@ constexpr size_t bytes_of(DType type) {
     case DType::bf16:
     case DType::f16:
       return 2;
+    case DType::q8_0:
+      return sizeof(q8_0);
+    case DType::q4_0:
+      return sizeof(q4_0);
   }
   return 0;
 }
 
+/// Bytes of so many elements, whole blocks of them.
+constexpr size_t bytes_of(DType type, int64_t count) {
+  return size_t(is_quantized(type) ? count / block_elements : count) * bytes_of(type);
+}
+
 /// "f32", "bf16", ...
 constexpr std::string_view name_of(DType type) {
-  constexpr std::string_view names[] = {"f32", "f64", "bf16", "f16", "i32", "i64"};
+  constexpr std::string_view names[] = {"f32", "f64", "bf16", "f16", "i32", "i64", "q8_0", "q4_0"};
   return names[size_t(type)];
 }
 
@@ -56,6 +85,10 @@ template <>
 inline constexpr DType dtype_of<int32_t> = DType::i32;
 template <>
 inline constexpr DType dtype_of<int64_t> = DType::i64;
+template <>
+inline constexpr DType dtype_of<q8_0> = DType::q8_0;
+template <>
+inline constexpr DType dtype_of<q4_0> = DType::q4_0;
 
 /// Exact.
 constexpr float to_float(bf16 x) { return std::bit_cast<float>(uint32_t(x.bits) << 16); }
@@ -73,6 +106,18 @@ constexpr bf16 to_bf16(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x);
   if (x != x) return {uint16_t(bits >> 16 | 0x40)};
   return {uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+}
+
+/// Rounds to the nearest, ties to even; what is too large becomes infinity, NaN stays NaN.
+constexpr f16 to_f16(float x) {
+  const uint32_t bits = std::bit_cast<uint32_t>(x), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
+  if (x != x) return {uint16_t(sign | 0x7e00)};
+  if (magnitude >= 0x477ff000u) return {uint16_t(sign | 0x7c00)};  // 65520 and more
+  if (magnitude < 0x38800000u) {                                   // subnormal: adding 0.5 rounds to multiples of 2⁻²⁴
+    const float rounded = std::bit_cast<float>(magnitude) + 0.5f;
+    return {uint16_t(sign | (std::bit_cast<uint32_t>(rounded) - 0x3f000000u))};
+  }
+  return {uint16_t(sign | ((magnitude - 0x38000000u + 0xfff + (magnitude >> 13 & 1)) >> 13))};
 }
 
 }  // namespace rungs

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include "rungs/tensor/quantize.hpp"
+
 namespace rungs {
 
 static FreshMemory fresh_memory = FreshMemory::nan;
@@ -36,8 +38,11 @@ std::string to_string(const Shape& shape) {
 }
 
 Tensor Tensor::uninitialised(const Shape& shape, DType dtype) {
+  if (is_quantized(dtype) && (shape.rank() == 0 || shape[-1] % block_elements != 0))
+    throw ShapeError(fmt::format("{} has blocks of {} elements, which do not divide the rows of shape {}",
+                                 name_of(dtype), block_elements, to_string(shape)));
   constexpr size_t alignment = 64;  // a cache line, and the widest vector register
-  const size_t bytes = (size_t(shape.count()) * bytes_of(dtype) + alignment) / alignment * alignment;
+  const size_t bytes = (bytes_of(dtype, shape.count()) + alignment) / alignment * alignment;
   void* memory = std::aligned_alloc(alignment, bytes);
   if (!memory) throw Error(fmt::format("no memory for a tensor of shape {}: {} bytes", to_string(shape), bytes));
   return Tensor(shape, dtype, Memory(memory, std::free), Place::host);
@@ -93,7 +98,7 @@ Tensor Tensor::view_rows(int64_t first, int64_t n) {
   if (shape_.rank() == 0 || first < 0 || n < 0 || first > dim(0) || n > dim(0) - first)
     throw ShapeError(fmt::format("{} rows from {} on are not in a tensor of shape {}", n, first, to_string(shape_)));
   const int64_t row = dim(0) ? count() / dim(0) : 0;  // elements of one entry
-  return view_of(static_cast<char*>(data_) + size_t(first * row) * bytes_of(dtype_), with_first(shape_, n), dtype_,
+  return view_of(static_cast<char*>(data_) + bytes_of(dtype_, first * row), with_first(shape_, n), dtype_,
                  place_);
 }
 
@@ -139,6 +144,10 @@ double Tensor::value(int64_t i) const {
       return data<int32_t>()[i];
     case DType::i64:
       return double(data<int64_t>()[i]);
+    case DType::q8_0:
+      return value_of(data<q8_0>()[i / block_elements], i % block_elements);
+    case DType::q4_0:
+      return value_of(data<q4_0>()[i / block_elements], i % block_elements);
   }
   return 0;
 }
@@ -154,10 +163,16 @@ void Tensor::fail_dtype(DType wanted) const {
 
 Tensor converted(const Tensor& tensor, DType dtype) {
   const auto is_integer = [](DType type) { return type == DType::i32 || type == DType::i64; };
-  if (is_integer(tensor.dtype()) != is_integer(dtype) || dtype == DType::f16)
+  if (is_integer(tensor.dtype()) != is_integer(dtype))
     throw ShapeError(fmt::format("{} is not converted to {}", name_of(tensor.dtype()), name_of(dtype)));
   if (tensor.dtype() == dtype) return tensor.copy();
   Tensor out = Tensor::uninitialised(tensor.shape(), dtype);
+  if (is_quantized(dtype)) {
+    const Tensor floats = converted(tensor, DType::f32);
+    dtype == DType::q8_0 ? quantize(out.data<q8_0>(), floats.data(), out.count())
+                         : quantize(out.data<q4_0>(), floats.data(), out.count());
+    return out;
+  }
   for (int64_t i = 0; i < tensor.count(); ++i) {
     switch (dtype) {
       case DType::f32:
@@ -179,7 +194,11 @@ Tensor converted(const Tensor& tensor, DType dtype) {
         break;
       }
       case DType::f16:
-        break;  // refused above
+        out.data<f16>()[i] = to_f16(float(tensor.value(i)));
+        break;
+      case DType::q8_0:
+      case DType::q4_0:
+        break;  // above
     }
   }
   return out;

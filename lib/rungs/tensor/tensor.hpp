@@ -90,7 +90,7 @@ class Tensor {
   Place place() const { return place_; }
   int64_t dim(int i) const { return shape_[i]; }
   int64_t count() const { return data_ ? shape_.count() : 0; }
-  size_t bytes() const { return size_t(count()) * bytes_of(dtype_); }
+  size_t bytes() const { return bytes_of(dtype_, count()); }
   /// The tensor seen as a matrix: the innermost dimension is the column, all others together the row.
   int64_t cols() const { return shape_.rank() == 0 ? 1 : shape_[-1]; }
   int64_t rows() const { return cols() == 0 ? 0 : count() / cols(); }

@@ -1,0 +1,107 @@
+#include "rungs/model/llama_gguf.hpp"
+
+#include <fmt/format.h>
+
+#include "rungs/checkpoint/pairs.hpp"
+
+namespace rungs {
+
+static constexpr int64_t far_above = 1 << 24;  // any model, and products of two stay in 64 bits
+
+bool is_gguf(const std::filesystem::path& path) { return path.extension() == ".gguf"; }
+
+static RopeConfig rope_of(const Gguf& file, int64_t head_dim) {
+  const GgufMetadata& m = file.metadata;
+  RopeConfig rope;
+  if (m.has("llama.rope.freq_base")) rope.theta = m.number("llama.rope.freq_base", 0, 1e12);
+  if (m.has("llama.rope.dimension_count") && m.whole("llama.rope.dimension_count", 1, far_above) != head_dim)
+    m.fail("llama.rope.dimension_count", fmt::format("all {} elements of a head turned", head_dim), "another number");
+  if (m.has("llama.rope.scaling.type") && m.text("llama.rope.scaling.type") != "none") {
+    if (m.text("llama.rope.scaling.type") != "linear")
+      m.fail("llama.rope.scaling.type", "none or linear", m.text("llama.rope.scaling.type"));
+    rope.scaling = RopeConfig::Scaling::linear;
+    rope.factor = m.number("llama.rope.scaling.factor", 0, 1e6);
+  }
+  // Where llama3 scaling was computed when the file was made, it is a divisor for each pair.
+  if (file.tensors.has("rope_freqs.weight")) {
+    const ConstTensor divisors = file.tensors.get("rope_freqs.weight", {head_dim / 2}, DType::f32);
+    for (int64_t i = 0; i < divisors.count(); ++i) rope.divisors.push_back(double(divisors.flat(i)));
+  }
+  return rope;
+}
+
+Config config_of_gguf(const std::filesystem::path& path) {
+  const Gguf file = open_gguf(path);
+  const GgufMetadata& m = file.metadata;
+  const std::string& architecture = m.text("general.architecture");
+  if (architecture != "llama") m.fail("general.architecture", "llama", architecture);
+  Config c;
+  c.model_type = "llama";
+  c.directory = path;
+  c.max_seq_len = m.whole("llama.context_length", 1, far_above);
+  c.hidden_size = m.whole("llama.embedding_length", 1, far_above);
+  c.num_layers = m.whole("llama.block_count", 0, 4096);
+  c.intermediate_size = m.whole("llama.feed_forward_length", 1, far_above);
+  c.num_heads = m.whole("llama.attention.head_count", 1, far_above);
+  c.num_kv_heads = m.has("llama.attention.head_count_kv") ? m.whole("llama.attention.head_count_kv", 1, c.num_heads)
+                                                          : c.num_heads;
+  if (c.num_heads % c.num_kv_heads != 0)
+    m.fail("llama.attention.head_count_kv", fmt::format("a divisor of head_count, {}", c.num_heads),
+           fmt::to_string(c.num_kv_heads));
+  if (m.has("llama.attention.key_length"))
+    c.head_dim = m.whole("llama.attention.key_length", 1, far_above / c.num_heads);
+  else if (c.hidden_size % c.num_heads == 0)
+    c.head_dim = c.hidden_size / c.num_heads;
+  if (c.head_dim == 0 || c.head_dim % 2 != 0)
+    m.fail("llama.attention.head_count", fmt::format("heads of an even width in {} channels", c.hidden_size),
+           fmt::format("{} heads", c.num_heads));
+  c.epsilon = float(m.number("llama.attention.layer_norm_rms_epsilon", 0, 1));
+  c.rotary = c.rms_norm = c.gated = true;
+  c.rope = rope_of(file, c.head_dim);
+  c.tied = !file.tensors.has("output.weight");
+  c.vocab_size = file.tensors.get("token_embd.weight").rows();
+  if (c.vocab_size < 1 || c.vocab_size > far_above)
+    m.fail("token_embd.weight", fmt::format("1 to {} rows", far_above), fmt::to_string(c.vocab_size));
+  const auto id = [&](const char* key) { return int32_t(m.whole(key, 0, c.vocab_size - 1)); };
+  if (m.has("tokenizer.ggml.bos_token_id")) c.bos = id("tokenizer.ggml.bos_token_id");
+  for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"})
+    if (m.has(key)) c.eos.push_back(id(key));
+  return c;
+}
+
+/// "blk.3.attn_q.weight" as "model.layers.3.self_attn.q_proj.weight".
+static std::string name_of(const std::string& gguf, const std::string& file) {
+  static const std::map<std::string, std::string> whole = {{"token_embd.weight", "model.embed_tokens.weight"},
+                                                           {"output_norm.weight", "model.norm.weight"},
+                                                           {"output.weight", "lm_head.weight"}};
+  static const std::map<std::string, std::string> of_layer = {
+      {"attn_norm.weight", "input_layernorm.weight"},    {"attn_q.weight", "self_attn.q_proj.weight"},
+      {"attn_k.weight", "self_attn.k_proj.weight"},      {"attn_v.weight", "self_attn.v_proj.weight"},
+      {"attn_output.weight", "self_attn.o_proj.weight"}, {"ffn_norm.weight", "post_attention_layernorm.weight"},
+      {"ffn_gate.weight", "mlp.gate_proj.weight"},       {"ffn_up.weight", "mlp.up_proj.weight"},
+      {"ffn_down.weight", "mlp.down_proj.weight"}};
+  if (const auto it = whole.find(gguf); it != whole.end()) return it->second;
+  const size_t dot = gguf.starts_with("blk.") ? gguf.find('.', 4) : gguf.npos;
+  if (dot != gguf.npos)
+    if (const auto it = of_layer.find(gguf.substr(dot + 1)); it != of_layer.end())
+      return fmt::format("model.layers.{}.{}", gguf.substr(4, dot - 4), it->second);
+  throw FileError(fmt::format("{}: {}: wanted the tensors of a LLaMA, found this one besides", file, gguf));
+}
+
+TensorSet open_llama_gguf(const std::filesystem::path& path, const Config& c) {
+  Gguf file = open_gguf(path);
+  TensorSet set(path);
+  for (const std::string& gguf : file.tensors.names()) {
+    if (gguf == "rope_freqs.weight") continue;
+    const ConstTensor& tensor = file.tensors.get(gguf);
+    const bool is_q = gguf.ends_with("attn_q.weight"), is_k = gguf.ends_with("attn_k.weight");
+    const int64_t heads = is_q ? c.num_heads : c.num_kv_heads;
+    const bool moved = (is_q || is_k) && tensor.shape().rank() == 2 && tensor.dim(0) == heads * c.head_dim;
+    set.add(name_of(gguf, path.string()),
+            moved ? ConstTensor(with_pairs_moved(tensor, heads, Pairs::halves)) : tensor.view(), path);
+  }
+  set.keep_files_of(std::move(file.tensors));
+  return set;
+}
+
+}  // namespace rungs
