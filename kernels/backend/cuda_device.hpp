@@ -1,4 +1,5 @@
-/// What both CUDA backends share: the memory of the device, one stream, the rotation of q and k, and the choice of a token.
+/// What both CUDA backends share: the memory of the device, one stream, the rotation of q and k, and the choice of a
+/// token.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -31,8 +31,8 @@ struct Made {
   std::string bytes() const {
     std::string file = "GGUF" + bytes_of_number(version) + bytes_of_number(tensors) + bytes_of_number(keys) + key;
     for (size_t i = 0; i < offsets.size(); ++i)
-      file += text("t" + std::to_string(i)) + bytes_of_number(uint32_t(1)) + bytes_of_number(dim) + bytes_of_number(type) +
-              bytes_of_number(offsets[i]);
+      file += text("t" + std::to_string(i)) + bytes_of_number(uint32_t(1)) + bytes_of_number(dim) +
+              bytes_of_number(type) + bytes_of_number(offsets[i]);
     file.resize((file.size() + 31) / 32 * 32 + data);
     return file;
   }
@@ -78,8 +78,10 @@ TEST_CASE("a GGUF file that is not as it should be is refused in one sentence") 
   refused(Made{.offsets = {1 << 20}}.bytes(), "t0: wanted 128 bytes from 1048576 on, the file has 128 bytes of data");
   refused(Made{.tensors = 2, .offsets = {0, 64}, .data = 256}.bytes(),
           "t1: wanted tensors that do not overlap, found it over t0");
-  refused(Made{.key = text("k") + bytes_of_number(uint32_t(13))}.bytes(), "k: type: wanted a number from 0 to 12, found 13");
-  refused(Made{.keys = 2, .key = good.key + good.key}.bytes(), "general.alignment: wanted each key once, found it twice");
+  refused(Made{.key = text("k") + bytes_of_number(uint32_t(13))}.bytes(),
+          "k: type: wanted a number from 0 to 12, found 13");
+  refused(Made{.keys = 2, .key = good.key + good.key}.bytes(),
+          "general.alignment: wanted each key once, found it twice");
   refused(Made{.key = text("general.alignment") + bytes_of_number(uint32_t(4)) + bytes_of_number(uint32_t(48))}.bytes(),
           "general.alignment: wanted a power of two, found 48");
 }

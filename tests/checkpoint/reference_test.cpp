@@ -12,15 +12,14 @@ using namespace rungs::test;
 
 TEST_SUITE_BEGIN("checkpoint");
 
-/// The model of a folder. Of a quantized one, a model in f32 with the numbers that its weights stand for: what quantized
-/// products lose is not what a file is tested for.
+/// The model of a folder. Of a quantized one, a model in f32 with the numbers that its weights stand for: what
+/// quantized products lose is not what a file is tested for.
 static std::unique_ptr<Model> model_of(CpuOps& ops, const std::filesystem::path& folder) {
   const auto gguf = folder / "model.gguf", bin = folder / "model.bin";
   if (!std::filesystem::exists(gguf)) return load_model(ops, std::filesystem::exists(bin) ? bin : folder);
   const LlamaCheckpoint stored(gguf);
   TensorSet set(gguf);
-  for (const std::string& name : stored.file.names())
-    set.add(name, converted(stored.file.get(name), DType::f32), gguf);
+  for (const std::string& name : stored.file.names()) set.add(name, converted(stored.file.get(name), DType::f32), gguf);
   return std::make_unique<Llama>(ops, LlamaCheckpoint(stored.config, std::move(set)), LoadOptions{});
 }
 

@@ -52,10 +52,12 @@ TEST_CASE("quantized weights: whole numbers multiply exactly") {
   const auto whole = [&](const Shape& shape, int64_t least, int64_t most) {
     Tensor t(shape);
     for (int64_t i = 0; i < t.count(); ++i) t.flat(i) = float(least + int64_t(random() % uint64_t(most - least + 1)));
-    for (int64_t i = 0; i < t.count(); i += block_elements) t.flat(i + int64_t(random() % block_elements)) = float(least);
+    for (int64_t i = 0; i < t.count(); i += block_elements)
+      t.flat(i + int64_t(random() % block_elements)) = float(least);
     return t;  // the largest magnitude of each block is that of `least`, so that its scale is 1
   };
-  for (const auto& [dtype, least, most] : {std::tuple<DType, int64_t, int64_t>{DType::q8_0, -127, 127}, {DType::q4_0, -8, 7}})
+  for (const auto& [dtype, least, most] :
+       {std::tuple<DType, int64_t, int64_t>{DType::q8_0, -127, 127}, {DType::q4_0, -8, 7}})
     for (const int64_t N : {1, 2, 3, 4, 5, 7, 13, 70})
       for (const auto& [C, K] : {std::pair<int64_t, int64_t>{32, 1}, {64, 5}, {96, 33}, {320, 7}}) {
         CAPTURE(name_of(dtype));
@@ -85,7 +87,8 @@ TEST_CASE("quantized weights: the product of what x and the weight are rounded t
           float largest = 0;
           for (int64_t j = i; j < i + block_elements; ++j) largest = std::max(largest, std::fabs(x.flat(j)));
           const float scale = largest / 127;
-          for (int64_t j = i; j < i + block_elements; ++j) seen.flat(j) = std::nearbyint(x.flat(j) * (1 / scale)) * scale;
+          for (int64_t j = i; j < i + block_elements; ++j)
+            seen.flat(j) = std::nearbyint(x.flat(j) * (1 / scale)) * scale;
         }
         Tensor out({N, K});
         ops.linear(out, x, weight, {});
@@ -114,7 +117,8 @@ TEST_CASE("a row's product is the same alone and among others, on one thread and
   const int threads = omp_get_max_threads();
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::q8_0, DType::q4_0})
     // Enough bytes for several threads; then rows of several chunks, of which a cache does not hold all of x.
-    for (const auto& [N, C, K] : {std::tuple<int64_t, int64_t, int64_t>{11, 259, 2062}, {70, 2100, 21}, {70, 2112, 21}}) {
+    for (const auto& [N, C, K] :
+         {std::tuple<int64_t, int64_t, int64_t>{11, 259, 2062}, {70, 2100, 21}, {70, 2112, 21}}) {
       if (is_quantized(dtype) && C % block_elements != 0) continue;
       const Tensor x = random_tensor({N, C}, 1), weight = converted(random_tensor({K, C}, 2), dtype);
       Tensor all({N, K});

@@ -46,7 +46,8 @@ class Reader {
   uint64_t count(const std::string& what, size_t least_bytes) {
     const auto value = number<uint64_t>(what);
     if (value > left() / least_bytes)
-      fail(fmt::format("{}: wanted at most {}, as {} bytes are left, found {}", what, left() / least_bytes, left(), value));
+      fail(fmt::format("{}: wanted at most {}, as {} bytes are left, found {}", what, left() / least_bytes, left(),
+                       value));
     return value;
   }
   std::string text(const std::string& what) {
@@ -182,10 +183,11 @@ void check_places(std::vector<TensorInfo>& tensors, uint64_t bytes, uint64_t ali
   for (TensorInfo& t : tensors) {
     const uint64_t size = bytes_of(t.dtype, t.shape.count());
     if (t.begin % alignment != 0)
-      throw FileError(fmt::format("{}: {}: offset: wanted a multiple of {}, found {}", file, t.name, alignment, t.begin));
+      throw FileError(
+          fmt::format("{}: {}: offset: wanted a multiple of {}, found {}", file, t.name, alignment, t.begin));
     if (t.begin > bytes || size > bytes - t.begin)
-      throw FileError(fmt::format("{}: {}: wanted {} bytes from {} on, the file has {} bytes of data", file, t.name, size,
-                                  t.begin, bytes));
+      throw FileError(fmt::format("{}: {}: wanted {} bytes from {} on, the file has {} bytes of data", file, t.name,
+                                  size, t.begin, bytes));
     t.end = t.begin + size;
   }
   std::vector<const TensorInfo*> order;
@@ -218,7 +220,8 @@ const T& GgufMetadata::get(const std::string& key, const char* wanted) const {
 
 int64_t GgufMetadata::whole(const std::string& key, int64_t least, int64_t most) const {
   const int64_t value = get<int64_t>(key, "a whole number");
-  if (value < least || value > most) fail(key, fmt::format("a number from {} to {}", least, most), fmt::to_string(value));
+  if (value < least || value > most)
+    fail(key, fmt::format("a number from {} to {}", least, most), fmt::to_string(value));
   return value;
 }
 
@@ -264,7 +267,8 @@ Gguf open_gguf(const std::filesystem::path& path) {
     const std::byte* data = bytes.data() + begin + t.begin;
     const size_t element = is_quantized(t.dtype) ? alignof(q8_0) : bytes_of(t.dtype);
     ConstTensor view = Tensor::view_of(static_cast<const void*>(data), t.shape, t.dtype);
-    set.add(t.name, reinterpret_cast<uintptr_t>(data) % element == 0 ? std::move(view) : ConstTensor(view.copy()), path);
+    set.add(t.name, reinterpret_cast<uintptr_t>(data) % element == 0 ? std::move(view) : ConstTensor(view.copy()),
+            path);
   }
   return {std::move(header.metadata), std::move(set)};
 }

@@ -50,9 +50,9 @@ struct Gguf {
   TensorSet tensors;
 };
 
-/// \throws FileError naming the file, the field, what was wanted and what was found: no GGUF, another version, big-endian,
-/// counts or lengths beyond the end of the file, a key or a tensor that stands twice, a type that is not known, tensors
-/// that overlap or lie outside.
+/// \throws FileError naming the file, the field, what was wanted and what was found: no GGUF, another version,
+/// big-endian, counts or lengths beyond the end of the file, a key or a tensor that stands twice, a type that is not
+/// known, tensors that overlap or lie outside.
 Gguf open_gguf(const std::filesystem::path& path);
 
 /// The metadata alone; reads as far as that goes.

@@ -40,10 +40,8 @@ ConstTensor TensorSet::get(const std::string& name, const Shape& shape) const {
   const auto& [tensor, file] = find(name);
   check_shape(tensor, shape, file, name);
   const bool is_float = tensor.dtype() == DType::f32 || tensor.dtype() == DType::bf16 || tensor.dtype() == DType::f16;
-  const bool is_matrix = shape.rank() == 2;
-  if (!is_float && !(is_matrix && is_quantized(tensor.dtype())))
-    throw FileError(fmt::format("{}: {}: wanted f32, bf16 or f16{}, found {}", file, name,
-                                is_matrix ? ", q8_0 or q4_0" : "", name_of(tensor.dtype())));
+  if (!is_float && !(shape.rank() == 2 && is_quantized(tensor.dtype())))
+    throw FileError(fmt::format("{}: {}: wanted f32, bf16 or f16, found {}", file, name, name_of(tensor.dtype())));
   return tensor.view();
 }
 

@@ -36,9 +36,9 @@ TensorSet open_weights(const Config& config);
 
 /// An open checkpoint: its weights are views of the mapped file or files.
 struct LlamaCheckpoint {
-  /// A directory, a .bin of llama2.c or a GGUF file. `context`: how many positions the rotary table holds; 0: as many as the model
-  /// knows. \throws FileError naming the tensor, the shape wanted and the shape found; also for a tensor that no LLaMA
-  /// has. UsageError for a context that the model does not know.
+  /// A directory, a .bin of llama2.c or a GGUF file. `context`: how many positions the rotary table holds; 0: as many
+  /// as the model knows. \throws FileError naming the tensor, the shape wanted and the shape found; also for a tensor
+  /// that no LLaMA has. UsageError for a context that the model does not know.
   explicit LlamaCheckpoint(const std::filesystem::path& directory_or_bin, int64_t context = 0);
   /// Of tensors that came from elsewhere, with the names of published files. \throws FileError for one that is missing
   /// or has another shape.

@@ -43,8 +43,8 @@ Config config_of_gguf(const std::filesystem::path& path) {
   c.num_layers = m.whole("llama.block_count", 0, 4096);
   c.intermediate_size = m.whole("llama.feed_forward_length", 1, far_above);
   c.num_heads = m.whole("llama.attention.head_count", 1, far_above);
-  c.num_kv_heads = m.has("llama.attention.head_count_kv") ? m.whole("llama.attention.head_count_kv", 1, c.num_heads)
-                                                          : c.num_heads;
+  c.num_kv_heads =
+      m.has("llama.attention.head_count_kv") ? m.whole("llama.attention.head_count_kv", 1, c.num_heads) : c.num_heads;
   if (c.num_heads % c.num_kv_heads != 0)
     m.fail("llama.attention.head_count_kv", fmt::format("a divisor of head_count, {}", c.num_heads),
            fmt::to_string(c.num_kv_heads));

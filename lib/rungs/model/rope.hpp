@@ -20,8 +20,8 @@ struct RopeConfig {
   Scaling scaling = Scaling::none;
   double factor = 1;
   double low_frequency = 1, high_frequency = 4;  ///< llama3: turns within original_context between which it blends
-  std::vector<double> divisors;                  ///< of θ_i, for each pair; empty: 1
   int64_t original_context = 0;                  ///< llama3, dynamic: the context that the model was first trained for
+  std::vector<double> divisors = {};             ///< of θ_i, for each pair; none: 1
 };
 
 /// cos and sin of p · θ_i for each position p of the context and each i < D/2, computed in double, stored as f32.

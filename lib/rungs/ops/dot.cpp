@@ -123,7 +123,7 @@ static HWY_INLINE float float_of(f16 x) {
   return to_float(x);
 #else
   const hn::CappedTag<float, 1> one;
-  const hn::Rebind<hwy::float16_t, hn::CappedTag<float, 1>> half_of_one;
+  const hn::Rebind<hwy::float16_t, hn::CappedTag<float, 1> > half_of_one;
   return hn::GetLane(hn::PromoteTo(one, hn::LoadU(half_of_one, reinterpret_cast<const hwy::float16_t*>(&x))));
 #endif
 }
@@ -136,12 +136,12 @@ static HWY_INLINE Vector block_product(const int8_t* w, const int16_t* x) {
   return hn::Set(Lanes(), float(sum));
 #else
   const hn::ScalableTag<int16_t> d;
-  const hn::Rebind<int8_t, hn::ScalableTag<int16_t>> bytes;
-  const hn::RepartitionToWide<hn::ScalableTag<int16_t>> products;
+  const hn::Rebind<int8_t, hn::ScalableTag<int16_t> > bytes;
+  const hn::RepartitionToWide<hn::ScalableTag<int16_t> > products;
   auto some = hn::Zero(products), others = hn::Zero(products);
-  HWY_UNROLL(4) for (int64_t i = 0; i < block_elements; i += 2 * lanes())
-    some = hn::ReorderWidenMulAccumulate(products, hn::PromoteTo(d, hn::LoadU(bytes, w + i)), hn::LoadU(d, x + i), some,
-                                         others);
+  HWY_UNROLL(4)
+  for (int64_t i = 0; i < block_elements; i += 2 * lanes()) some = hn::ReorderWidenMulAccumulate(
+      products, hn::PromoteTo(d, hn::LoadU(bytes, w + i)), hn::LoadU(d, x + i), some, others);
   return hn::ConvertTo(Lanes(), hn::Add(some, others));
 #endif
 }
@@ -150,8 +150,7 @@ static HWY_INLINE Vector block_product(const int8_t* w, const int16_t* x) {
 template <int R, class Q>
 static HWY_INLINE int64_t add_products(Vector (&sum)[4][R], const FourRows<Q>& rows, const Numbers& x, int64_t first,
                                        int64_t last) {
-  for (int64_t b = first / block_elements; b < last / block_elements; ++b)
-    HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
+  for (int64_t b = first / block_elements; b < last / block_elements; ++b) HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
       const Q& block = rows.w[i][b];
       if (R == 1) hwy::Prefetch(&block + 512 / sizeof(Q));
       HWY_ALIGN int8_t room[block_elements];
@@ -189,7 +188,8 @@ static HWY_INLINE void sums_of_lanes(float out[4], Vector a, Vector b, Vector c,
 /// The sums of four rows of w with R of x over n elements, which are added to out if it `adds`: a chunk at a time, so
 /// that an element does not depend on what is computed beside it.
 template <int R, class W, class X>
-static HWY_INLINE void block(float* out, int64_t out_stride, const FourRows<W>& rows, const X& x, int64_t n, bool adds) {
+static HWY_INLINE void block(float* out, int64_t out_stride, const FourRows<W>& rows, const X& x, int64_t n,
+                             bool adds) {
   float totals[R][4];  // a row may stand twice among those of w, so out is read before any of it is written
   for (int r = 0; r < R; ++r)
     for (int i = 0; i < 4; ++i) totals[r][i] = adds ? out[r * out_stride + rows.k[i]] : 0;

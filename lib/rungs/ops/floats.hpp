@@ -35,7 +35,8 @@ void with_floats(const Tensor& x, const Work& work) {
 /// out = elements [first, first + n) of x, of a quantized one whole blocks. \throws ShapeError as with_floats.
 inline void upcast(float* out, const Tensor& x, int64_t first, int64_t n) {
   const auto dequantize = [&](const auto* blocks) {
-    for (int64_t i = 0; i < n; ++i) out[i] = value_of(blocks[(first + i) / block_elements], (first + i) % block_elements);
+    for (int64_t i = 0; i < n; ++i)
+      out[i] = value_of(blocks[(first + i) / block_elements], (first + i) % block_elements);
   };
   if (x.dtype() == DType::q8_0) return dequantize(x.data<q8_0>());
   if (x.dtype() == DType::q4_0) return dequantize(x.data<q4_0>());

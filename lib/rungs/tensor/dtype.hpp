@@ -31,8 +31,8 @@ struct q8_0 {
   int8_t q[block_elements];
 };
 
-/// Element i is (nibble i - 8) · scale: the low nibbles of the 16 bytes are elements 0 to 15, the high ones 16 to 31. The
-/// layout is that of GGUF.
+/// Element i is (nibble i - 8) · scale: the low nibbles of the 16 bytes are elements 0 to 15, the high ones 16 to 31.
+/// The layout is that of GGUF.
 struct q4_0 {
   f16 scale;
   uint8_t q[block_elements / 2];
@@ -113,7 +113,7 @@ constexpr f16 to_f16(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
   if (x != x) return {uint16_t(sign | 0x7e00)};
   if (magnitude >= 0x477ff000u) return {uint16_t(sign | 0x7c00)};  // 65520 and more
-  if (magnitude < 0x38800000u) {                                   // subnormal: adding 0.5 rounds to multiples of 2⁻²⁴
+  if (magnitude < 0x38800000u) {  // subnormal: adding 0.5 rounds to multiples of 2⁻²⁴
     const float rounded = std::bit_cast<float>(magnitude) + 0.5f;
     return {uint16_t(sign | (std::bit_cast<uint32_t>(rounded) - 0x3f000000u))};
   }

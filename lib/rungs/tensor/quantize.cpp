@@ -23,7 +23,8 @@ void quantize(q8_0* out, const float* x, int64_t n) {
   for (const float* end = x + n; x < end; x += block_elements, ++out) {
     const float scale = largest_of(x) / 127, inverse = inverse_of(scale);
     out->scale = to_f16(scale);
-    for (int64_t i = 0; i < block_elements; ++i) out->q[i] = inverse != 0 ? int8_t(std::round(x[i] * inverse)) : int8_t(0);
+    for (int64_t i = 0; i < block_elements; ++i)
+      out->q[i] = inverse != 0 ? int8_t(std::round(x[i] * inverse)) : int8_t(0);
   }
 }
 

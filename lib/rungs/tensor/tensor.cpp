@@ -98,8 +98,7 @@ Tensor Tensor::view_rows(int64_t first, int64_t n) {
   if (shape_.rank() == 0 || first < 0 || n < 0 || first > dim(0) || n > dim(0) - first)
     throw ShapeError(fmt::format("{} rows from {} on are not in a tensor of shape {}", n, first, to_string(shape_)));
   const int64_t row = dim(0) ? count() / dim(0) : 0;  // elements of one entry
-  return view_of(static_cast<char*>(data_) + bytes_of(dtype_, first * row), with_first(shape_, n), dtype_,
-                 place_);
+  return view_of(static_cast<char*>(data_) + bytes_of(dtype_, first * row), with_first(shape_, n), dtype_, place_);
 }
 
 Tensor Tensor::operator[](int64_t i) {
