@@ -92,9 +92,10 @@ struct InspectCommand {
 int inspect_checkpoint(const InspectCommand& command);
 
 struct ConvertCommand {
-  std::string from, to;  ///< each a directory, or a .bin
-  std::string dtype;     ///< of a directory's weights: "f32", "bf16"; "": as they are
+  std::string from, to;  ///< each a directory, a .bin or a .gguf
+  std::string dtype;     ///< of the weights: "f32", "bf16", "q8_0", ...; "": as they are
   int bin_version = 1;
+  bool json = false;
 };
 int convert_checkpoint(const ConvertCommand& command);
 ///@}

@@ -115,7 +115,7 @@ void add_use(CommandLine& line) {
   CLI::App* generate = add_command(line, line.app, "Use", "generate", "continue texts", [&line, &g] {
     return g.mine && !engine_is_mine ? generate_on_mine(line.argv) : generate_text(g);
   });
-  generate->add_option("--model", g.model, "a Hugging Face directory, or a .bin of llama2.c")
+  generate->add_option("--model", g.model, "a Hugging Face directory, a .bin of llama2.c, or a .gguf")
       ->default_str("weights/stories")
       ->type_name("PATH");
   generate->add_option("--tokenizer", g.tokenizer, "its file or directory, where it does not lie with the model")
@@ -159,7 +159,7 @@ void add_use(CommandLine& line) {
   LogitsCommand& l = line.logits;
   CLI::App* logits = add_command(line, line.app, "Use", "logits", "write the logits of the tokens in a file",
                                  [&l] { return write_logits(l); });
-  logits->add_option("--model", l.model, "a Hugging Face directory, or a .bin of llama2.c")
+  logits->add_option("--model", l.model, "a Hugging Face directory, a .bin of llama2.c, or a .gguf")
       ->default_str("weights/stories")
       ->type_name("PATH");
   CLI::Option* tokens =
@@ -202,19 +202,20 @@ void add_files(CommandLine& line) {
   InspectCommand& i = line.inspect;
   CLI::App* inspect = add_command(line, line.app, "Use", "inspect", "what is in a checkpoint, and the memory it takes",
                                   [&i] { return inspect_checkpoint(i); });
-  inspect->add_option("PATH", i.path, "a Hugging Face directory, a .bin of llama2.c, or a .safetensors")->required();
+  inspect->add_option("PATH", i.path, "a Hugging Face directory, a .bin of llama2.c, a .gguf, or a .safetensors")->required();
   inspect->add_option("--context", i.context, "tokens of a sequence to plan memory for; 0: as many as the model knows")
       ->capture_default_str();
   inspect->add_option("--batch", i.batch, "sequences to plan memory for")->capture_default_str();
   inspect->add_flag("--json", i.json, "for scripts");
 
   ConvertCommand& c = line.convert;
-  CLI::App* convert = add_command(line, line.app, "Use", "convert", "a LLaMA into another kind of file, losing nothing",
+  CLI::App* convert = add_command(line, line.app, "Use", "convert", "a LLaMA into another kind of file, or quantized",
                                   [&c] { return convert_checkpoint(c); });
-  convert->add_option("FROM", c.from, "a Hugging Face directory, in one file or in shards, or a .bin")->required();
-  convert->add_option("TO", c.to, "a directory; or a file of llama2.c, when it ends in .bin")->required();
-  convert->add_option("--dtype", c.dtype, "of a directory's weights: f32 or bf16; otherwise as they are");
+  convert->add_option("FROM", c.from, "a Hugging Face directory, in one file or in shards, a .bin or a .gguf")->required();
+  convert->add_option("TO", c.to, "a directory; a GGUF file, when it ends in .gguf; one of llama2.c, in .bin")->required();
+  convert->add_option("--dtype", c.dtype, "of the weights: f32, bf16; in a .gguf also f16, q8_0, q4_0; else as they are");
   convert->add_option("--bin-version", c.bin_version, "of a .bin: 0 or 1, both f32")->capture_default_str();
+  convert->add_flag("--json", c.json, "for scripts");
 }
 
 void add_measuring(CommandLine& line) {
@@ -239,7 +240,7 @@ void add_measuring(CommandLine& line) {
   BenchBatchCommand& b = line.batch;
   CLI::App* batch = add_command(line, *bench, "Subcommands", "batch", "memory and time of batches, beside predictions",
                                 [&b] { return bench_batch(b); });
-  batch->add_option("--model", b.model, "a Hugging Face directory, or a .bin of llama2.c")
+  batch->add_option("--model", b.model, "a Hugging Face directory, a .bin of llama2.c, or a .gguf")
       ->default_str("weights/stories")
       ->type_name("PATH");
   add_device(batch, b.device, line.argv);
@@ -279,7 +280,7 @@ void add_old_name(CLI::App* command, const char* old_name, const char* name, T& 
 }
 
 void add_calc_model(CLI::App* command, CalcModel& model) {
-  command->add_option("--model", model.model, "a published shape, a Hugging Face directory, or a .bin of llama2.c")
+  command->add_option("--model", model.model, "a published shape, a Hugging Face directory, a .bin of llama2.c, or a .gguf")
       ->capture_default_str()
       ->type_name("NAME|PATH");
   const auto size = [&](const char* name, std::string& value, const char* says, const char* old_name = nullptr) {

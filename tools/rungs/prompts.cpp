@@ -56,7 +56,8 @@ std::filesystem::path tokenizer_path(const std::string& model, const std::string
   if (!named.empty()) return named;
   if (!fs::is_regular_file(model)) return model;
   const fs::path beside = fs::path(model).parent_path();
-  return is_gguf(model) ? beside : beside / "tokenizer.bin";
+  if (!is_gguf(model)) return beside / "tokenizer.bin";
+  return read_gguf_metadata(model).has("tokenizer.ggml.model") ? fs::path(model) : beside;
 }
 
 void check_vocabulary(const Tokenizer& tokenizer, const std::filesystem::path& path, const Config& config) {

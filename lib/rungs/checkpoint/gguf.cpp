@@ -232,6 +232,10 @@ double GgufMetadata::number(const std::string& key, double above, double most) c
   return value;
 }
 
+bool GgufMetadata::truth(const std::string& key, bool otherwise) const {
+  return has(key) ? get<bool>(key, "true or false") : otherwise;
+}
+
 const std::string& GgufMetadata::text(const std::string& key) const { return get<std::string>(key, "a text"); }
 const std::vector<std::string>& GgufMetadata::texts(const std::string& key) const {
   return get<std::vector<std::string>>(key, "a list of texts");

@@ -22,11 +22,12 @@ class GgufMetadata {
   explicit GgufMetadata(std::string file) : file_(std::move(file)) {}
 
   bool has(const std::string& key) const { return values_.count(key) != 0; }
-  /// \throws FileError when it is missing, is of another kind, or out of range
+  /// \throws FileError when it is missing (unless `otherwise` says what then), is of another kind, or out of range
   ///@{
   int64_t whole(const std::string& key, int64_t least, int64_t most) const;
   double number(const std::string& key, double above, double most) const;
   const std::string& text(const std::string& key) const;
+  bool truth(const std::string& key, bool otherwise) const;
   const std::vector<std::string>& texts(const std::string& key) const;
   const std::vector<double>& numbers(const std::string& key) const;
   const std::vector<int64_t>& wholes(const std::string& key) const;

@@ -3,13 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <memory>
 #include <nlohmann/json.hpp>
 
+#include "rungs/checkpoint/gguf.hpp"
 #include "rungs/checkpoint/llama2c.hpp"
+#include "rungs/checkpoint/pairs.hpp"
 #include "rungs/checkpoint/safetensors.hpp"
 #include "rungs/model/llama.hpp"
+#include "rungs/model/llama_gguf.hpp"
 #include "rungs/model/llama_layout.hpp"
+#include "rungs/tokenizer/gguf_tokenizer.hpp"
 
 namespace rungs {
 
@@ -63,7 +69,8 @@ static void write_config(const Config& c, const fs::path& to, DType dtype, bool 
 static void to_directory(const LlamaCheckpoint& model, const fs::path& to, const ConvertOptions& options,
                          const std::function<void(int64_t)>& on_start, const std::function<void(int64_t)>& on_written) {
   if (options.dtype && *options.dtype != DType::f32 && *options.dtype != DType::bf16)
-    throw UsageError(fmt::format("dtype: wanted f32 or bf16, found {}", name_of(*options.dtype)));
+    throw UsageError(fmt::format("dtype: wanted f32 or bf16 for a directory, found {}; a path that ends in .gguf takes "
+                                 "q8_0 and q4_0 too", name_of(*options.dtype)));
   std::vector<TensorToSave> tensors;
   int64_t bytes = 0;
   DType dtype = DType::f32;
@@ -108,18 +115,107 @@ static void to_bin(const LlamaCheckpoint& model, const fs::path& to, const Conve
   copy_beside(beside, to.has_parent_path() ? to.parent_path() : ".", {"tokenizer.bin"});
 }
 
-void convert_llama(const fs::path& from, const fs::path& to, const ConvertOptions& options,
-                   const std::function<void(int64_t)>& on_start, const std::function<void(int64_t)>& on_written) {
-  const bool bin = to.extension() == ".bin";
-  if (fs::exists(bin ? to : to / "config.json") || fs::exists(to / "model.safetensors"))
+/// The values in blocks, and what that changed in them.
+static ConstTensor quantized(const Tensor& tensor, QuantizedTensor& report) {
+  const Tensor floats = converted(tensor, DType::f32);
+  Tensor out = converted(floats, report.dtype);
+  const Tensor back = converted(out, DType::f32);
+  report.count = floats.count();
+  for (int64_t i = 0; i < floats.count(); ++i) {
+    const double value = double(floats.flat(i)), error = double(back.flat(i)) - value;
+    report.sum_of_squares += value * value;
+    report.squared_error += error * error;
+    report.largest = std::max(report.largest, std::abs(value));
+    report.largest_error = std::max(report.largest_error, std::abs(error));
+  }
+  if (!std::isfinite(report.squared_error))
+    throw UsageError(fmt::format("{}: {} needs finite weights, and it holds others", report.name, name_of(report.dtype)));
+  return out;
+}
+
+/// Divisors of the frequencies, for a scaling that has no key: what llama.cpp looks for.
+static std::optional<TensorToSave> rope_divisors(const Config& c) {
+  if (c.rope.scaling != RopeConfig::Scaling::llama3 && c.rope.divisors.empty()) return {};
+  RopeConfig unscaled;
+  unscaled.theta = c.rope.theta;
+  const std::vector<double> scaled = rope_frequencies(c.rope, c.head_dim);
+  Tensor divisors({c.head_dim / 2});
+  for (int64_t i = 0; i < divisors.count(); ++i)
+    divisors.flat(i) = float(rope_frequencies(unscaled, c.head_dim)[size_t(i)] / scaled[size_t(i)]);
+  return TensorToSave{"rope_freqs.weight", divisors.shape(), DType::f32,
+                      [d = std::make_shared<Tensor>(std::move(divisors))] { return d->view(); }};
+}
+
+static Converted to_gguf(const LlamaCheckpoint& model, const fs::path& to, const ConvertOptions& options,
+                         const std::function<void(int64_t)>& on_start, const std::function<void(int64_t)>& on_written) {
+  const Config& c = model.config;
+  Converted done;
+  std::vector<TensorToSave> tensors;
+  DType of_most = DType::f32;  // what the last matrix has, as most do
+  const std::vector<TensorLayout> layouts = llama_tensors(c);
+  done.quantized.reserve(layouts.size());  // so that each stays where it is
+  for (const TensorLayout& layout : layouts) {
+    const Tensor& tensor = model.file.get(layout.name);
+    const DType wanted = options.dtype.value_or(tensor.dtype());
+    const bool quantizes = is_quantized(wanted) && wanted != tensor.dtype();
+    const bool matrix = layout.shape.rank() == 2, embedding = layout.name == "model.embed_tokens.weight";
+    const bool divides = layout.shape[-1] % block_elements == 0;
+    if (quantizes && matrix && !embedding && !divides) done.kept.push_back(gguf_name_of(layout.name));
+    const DType dtype = !matrix                                ? DType::f32
+                        : quantizes && (embedding || !divides) ? tensor.dtype()
+                                                               : wanted;
+    if (matrix && !embedding) of_most = dtype;
+    QuantizedTensor* report = nullptr;
+    if (quantizes && dtype == wanted) {
+      if (is_quantized(tensor.dtype()))
+        throw UsageError(fmt::format("{}: it is {} already, and {} of that would lose twice", layout.name,
+                                     name_of(tensor.dtype()), name_of(dtype)));
+      report = &done.quantized.emplace_back();
+      report->name = gguf_name_of(layout.name), report->dtype = dtype;
+    }
+    const bool is_q = layout.name.ends_with("q_proj.weight"), is_k = layout.name.ends_with("k_proj.weight");
+    tensors.push_back({gguf_name_of(layout.name), layout.shape, dtype,
+                       [&c, &tensor, report, dtype, is_q, is_k, name = layout.name]() -> ConstTensor {
+                         ConstTensor out = report ? quantized(tensor, *report) : exactly(tensor, dtype, name);
+                         if (!is_q && !is_k) return out;
+                         return with_pairs_moved(out, is_q ? c.num_heads : c.num_kv_heads, Pairs::neighbours);
+                       }});
+  }
+  if (auto divisors = rope_divisors(c)) tensors.push_back(std::move(*divisors));
+  auto keys = gguf_keys_of(c, of_most);
+  try {
+    fs::path tokenizer = c.directory;
+    if (is_llama2c(tokenizer)) tokenizer = tokenizer.parent_path() / "tokenizer.bin";
+    for (auto& key : gguf_keys_of_tokenizer(tokenizer))
+      if (std::none_of(keys.begin(), keys.end(), [&](const auto& k) { return k.first == key.first; }))
+        keys.push_back(std::move(key));
+  } catch (const UsageError& e) {
+    done.no_tokenizer = e.what();
+  }
+  int64_t bytes = 0;
+  for (const TensorToSave& t : tensors) bytes += int64_t(bytes_of(t.dtype, t.shape.count()));
+  if (on_start) on_start(bytes);
+  save_gguf(to, keys, tensors, on_written);
+  return done;
+}
+
+Converted convert_llama(const fs::path& from, const fs::path& to, const ConvertOptions& options,
+                        const std::function<void(int64_t)>& on_start, const std::function<void(int64_t)>& on_written) {
+  const bool bin = to.extension() == ".bin", gguf = is_gguf(to);
+  if (fs::exists(bin || gguf ? to : to / "config.json") || fs::exists(to / "model.safetensors"))
     throw UsageError(fmt::format("{}: wanted a place for a new model, found one there", to.string()));
   const Config config = load_config(from);
   if (!config.is_llama())
     throw UsageError(
         fmt::format("{}: wanted a model of type \"llama\", found \"{}\"", from.string(), config.model_type));
+  if (is_gguf(from) && !gguf)
+    throw UsageError(fmt::format("{}: wanted a place that ends in .gguf, as this file becomes another GGUF alone, found {}",
+                                 from.string(), to.string()));
   LlamaCheckpoint model(from, 1);  // of the table of angles nothing is used
   model.config = config;
+  if (gguf) return to_gguf(model, to, options, on_start, on_written);
   bin ? to_bin(model, to, options, on_start, on_written) : to_directory(model, to, options, on_start, on_written);
+  return {};
 }
 
 }  // namespace rungs

@@ -1,8 +1,10 @@
-/// A LLaMA from one kind of file to another, where nothing is lost.
+/// A LLaMA from one kind of file to another. Nothing is lost but what quantization rounds, and that is measured.
 #pragma once
 
 #include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "rungs/model/config.hpp"
 
@@ -10,16 +12,34 @@ namespace rungs {
 
 /// What the copy shall be like.
 struct ConvertOptions {
-  std::optional<DType> dtype;  ///< of a directory's weights: f32 or bf16; otherwise as they are
+  std::optional<DType> dtype;  ///< of a directory's weights f32 or bf16, of a .gguf also f16, q8_0, q4_0; else as before
   int bin_version = 1;         ///< of a .bin: 0 or 1
 };
 
-/// Reads a directory or a .bin and writes a directory with one model.safetensors, or, when `to` ends in .bin, a file of
-/// llama2.c. Tokenizer files go along. `on_start` is told how many bytes will be written, `on_written` of each part.
-/// \throws UsageError when `to` exists, or would lose something: a value that the dtype cannot hold, or what a .bin has
-/// no place for. FileError
-void convert_llama(const std::filesystem::path& from, const std::filesystem::path& to, const ConvertOptions& options,
-                   const std::function<void(int64_t bytes)>& on_start = {},
-                   const std::function<void(int64_t bytes)>& on_written = {});
+/// A tensor that was quantized, and what became of its values.
+struct QuantizedTensor {
+  std::string name;  ///< as the file has it
+  DType dtype;
+  int64_t count = 0;
+  double sum_of_squares = 0;          ///< of the values
+  double squared_error = 0;           ///< the sum of the squared differences
+  double largest = 0, largest_error = 0;
+};
+
+/// What a person may want to know of a copy.
+struct Converted {
+  std::vector<QuantizedTensor> quantized;
+  std::vector<std::string> kept;  ///< matrices that could not be quantized, as no block of 32 divides their rows
+  std::string no_tokenizer;       ///< why a .gguf has none; "": it has one, or is no .gguf
+};
+
+/// Reads a directory, a .bin or a .gguf and writes, by the name that `to` ends in, a .gguf, a .bin of llama2.c, or a
+/// directory with one model.safetensors. The tokenizer goes along. What quantizes leaves the token embedding, the norms
+/// and what it cannot divide as they are. `on_start` is told how many bytes will be written, `on_written` of each part.
+/// \throws UsageError when `to` exists, or would lose something: a value that the dtype cannot hold, or what a file of
+/// this kind has no place for. FileError
+Converted convert_llama(const std::filesystem::path& from, const std::filesystem::path& to,
+                        const ConvertOptions& options, const std::function<void(int64_t bytes)>& on_start = {},
+                        const std::function<void(int64_t bytes)>& on_written = {});
 
 }  // namespace rungs

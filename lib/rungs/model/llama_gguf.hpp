@@ -16,4 +16,11 @@ Config config_of_gguf(const std::filesystem::path& path);
 /// \throws FileError for a tensor that no LLaMA has
 TensorSet open_llama_gguf(const std::filesystem::path& path, const Config& config);
 
+/// What the metadata of such a file says of a model, but for its tokenizer; `dtype`: what most weights are stored in.
+/// \throws UsageError for what GGUF has no name for: dynamic rope scaling, more than three tokens that end a text
+std::vector<std::pair<std::string, GgufValue>> gguf_keys_of(const Config& config, DType dtype);
+
+/// "blk.3.attn_q.weight" for "model.layers.3.self_attn.q_proj.weight": what GGUF calls a tensor of llama_tensors().
+std::string gguf_name_of(const std::string& name);
+
 }  // namespace rungs

@@ -18,25 +18,33 @@ static double llama3_frequency(double frequency, const RopeConfig& c) {
   return (1 - kept) * frequency / c.factor + kept * frequency;
 }
 
-RopeTables rope_table(const RopeConfig& config, int64_t head_dim, int64_t context) {
+std::vector<double> rope_frequencies(const RopeConfig& config, int64_t head_dim) {
   if (head_dim % 2 != 0) throw UsageError(fmt::format("rotary positions: the head dim {} is odd", head_dim));
+  std::vector<double> frequencies;
+  for (int64_t i = 0; i < head_dim / 2; ++i) {
+    double frequency = std::pow(config.theta, -2.0 * double(i) / double(head_dim));
+    if (!config.divisors.empty()) frequency /= config.divisors.at(size_t(i));
+    if (config.scaling == RopeConfig::Scaling::linear) frequency /= config.factor;
+    if (config.scaling == RopeConfig::Scaling::llama3) frequency = llama3_frequency(frequency, config);
+    frequencies.push_back(frequency);
+  }
+  return frequencies;
+}
+
+RopeTables rope_table(const RopeConfig& config, int64_t head_dim, int64_t context) {
   if (config.scaling == RopeConfig::Scaling::dynamic && context > config.original_context)
     throw UsageError(
         fmt::format("dynamic rope scaling works up to the original context of {}, not up to {}: beyond it "
                     "the keys in the cache would have to turn again",
                     config.original_context, context));
-  const int64_t half = head_dim / 2;
+  const std::vector<double> frequencies = rope_frequencies(config, head_dim);
+  const auto half = int64_t(frequencies.size());
   Tensor cos = Tensor::uninitialised({context, half}), sin = Tensor::uninitialised({context, half});
-  for (int64_t i = 0; i < half; ++i) {
-    double frequency = std::pow(config.theta, -2.0 * double(i) / double(head_dim));  // radians per position
-    if (!config.divisors.empty()) frequency /= config.divisors.at(size_t(i));
-    if (config.scaling == RopeConfig::Scaling::linear) frequency /= config.factor;
-    if (config.scaling == RopeConfig::Scaling::llama3) frequency = llama3_frequency(frequency, config);
+  for (int64_t i = 0; i < half; ++i)
     for (int64_t p = 0; p < context; ++p) {
-      cos.data()[p * half + i] = float(std::cos(double(p) * frequency));
-      sin.data()[p * half + i] = float(std::sin(double(p) * frequency));
+      cos.data()[p * half + i] = float(std::cos(double(p) * frequencies[size_t(i)]));
+      sin.data()[p * half + i] = float(std::sin(double(p) * frequencies[size_t(i)]));
     }
-  }
   return {std::move(cos), std::move(sin)};
 }
 

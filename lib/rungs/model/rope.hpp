@@ -24,6 +24,9 @@ struct RopeConfig {
   std::vector<double> divisors = {};             ///< of θ_i, for each pair; none: 1
 };
 
+/// θ_i of each pair i < D/2, in radians a position, after scaling. \throws UsageError for an odd head width
+std::vector<double> rope_frequencies(const RopeConfig& config, int64_t head_dim);
+
 /// cos and sin of p · θ_i for each position p of the context and each i < D/2, computed in double, stored as f32.
 /// \throws UsageError for an odd head width; for dynamic scaling beyond the original context.
 RopeTables rope_table(const RopeConfig& config, int64_t head_dim, int64_t context);

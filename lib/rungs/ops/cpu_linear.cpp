@@ -65,7 +65,9 @@ void CpuOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Te
 // Three products as one: their rows are shared out among the threads together.
 void CpuOps::norm_qkv(const Qkv& out, Tensor& normed, const Tensor& x, const NormRef& norm, const QkvWeights& w,
                       const RopeTables& rope, const Rows& rows) {
-  if (x.rows() > small_batch_rows(w.q.dtype())) return Steps::norm_qkv(out, normed, x, norm, w, rope, rows);
+  const bool one_dtype = w.k.dtype() == w.q.dtype() && w.v.dtype() == w.q.dtype();  // so x is arranged once
+  if (!one_dtype || x.rows() > small_batch_rows(w.q.dtype()))
+    return Steps::norm_qkv(out, normed, x, norm, w, rope, rows);
   Tensor outs[] = {flat_heads(out.q), flat_heads(out.k), flat_heads(out.v)};
   const ConstTensor* weights[] = {&w.q, &w.k, &w.v};
   for (int i = 0; i < 3; ++i)
@@ -73,14 +75,14 @@ void CpuOps::norm_qkv(const Qkv& out, Tensor& normed, const Tensor& x, const Nor
             weights[i]->cols() == x.cols() && weights[i]->rows() == outs[i].cols() && outs[i].rows() == x.rows(),
             "norm_qkv(out, x, weight)", outs[i], x, *weights[i]);
   rms_norm(normed, x, norm.weight, norm.epsilon);
-  const ConstTensor ins[] = {arranged(normed, w.q), arranged(normed, w.k), arranged(normed, w.v)};  // (N, C)
+  const ConstTensor in = arranged(normed, w.q);  // (N, C)
   const size_t bytes = w.q.bytes() + w.k.bytes() + w.v.bytes();
   const bool threads = worth_threads_in_small_batch(x.rows(), bytes);
   in_parts(w.q.rows() + w.k.rows() + w.v.rows(), 4, threads, [&](int64_t first, int64_t last) {
     int64_t before = 0;  // rows of the weights that come earlier
     for (int i = 0; i < 3; before += weights[i++]->rows()) {
       const int64_t a = std::max(first - before, int64_t(0)), b = std::min(last - before, weights[i]->rows());
-      if (a < b) small_batch_product(outs[i], ins[i], *weights[i], a, b);
+      if (a < b) small_batch_product(outs[i], in, *weights[i], a, b);
     }
   });
   apply_rope(out.q, rope, rows.position);
@@ -90,14 +92,15 @@ void CpuOps::norm_qkv(const Qkv& out, Tensor& normed, const Tensor& x, const Nor
 // Each thread computes its columns of gate and of up, and gates them while they are near.
 void CpuOps::norm_swiglu(Tensor& out, Tensor& up, Tensor& normed, const Tensor& x, const NormRef& norm,
                          const GateUpWeights& w) {
-  if (x.rows() > small_batch_rows(w.gate.dtype())) return Steps::norm_swiglu(out, up, normed, x, norm, w);
+  if (w.gate.dtype() != w.up.dtype() || x.rows() > small_batch_rows(w.gate.dtype()))
+    return Steps::norm_swiglu(out, up, normed, x, norm, w);
   require_swiglu(Place::host, out, up, x, w.gate, w.up);
   rms_norm(normed, x, norm.weight, norm.epsilon);
-  const ConstTensor gate_in = arranged(normed, w.gate), up_in = arranged(normed, w.up);  // (N, C)
+  const ConstTensor in = arranged(normed, w.gate);  // (N, C)
   const bool threads = worth_threads_in_small_batch(x.rows(), w.gate.bytes());
   in_parts(w.gate.rows(), 8, threads, [&](int64_t first, int64_t last) {
-    small_batch_product(out, gate_in, w.gate, first, last);
-    small_batch_product(up, up_in, w.up, first, last);
+    small_batch_product(out, in, w.gate, first, last);
+    small_batch_product(up, in, w.up, first, last);
     auto gate = matrix(out).middleCols(first, last - first).array();
     gate = gate / (1.0f + (-gate).exp()) * matrix(up).middleCols(first, last - first).array();
   });

@@ -9,14 +9,15 @@
 
 namespace rungs {
 
-namespace {
-
-/// U+2581, which stands for a space in a .model.
-std::string with_spaces(std::string text) {
-  for (size_t at = 0; (at = text.find(lower_line, at)) != std::string::npos; ++at)
-    text.replace(at, lower_line.size(), " ");
+static std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
   return text;
 }
+std::string with_spaces(const std::string& piece) { return replaced(piece, lower_line, " "); }
+std::string with_lower_lines(const std::string& piece) { return replaced(piece, " ", lower_line); }
+
+namespace {
 
 SentencePieceModel::Piece read_piece(ProtobufFields fields) {
   SentencePieceModel::Piece piece;

@@ -49,6 +49,15 @@ std::vector<std::string> llama3_specials() {
 
 }  // namespace
 
+bool is_tiktoken(const std::filesystem::path& path) {
+  const std::string text = read_text(path);
+  const std::string_view line = std::string_view(text).substr(0, text.find('\n'));
+  const size_t space = line.find(' ');
+  return space != std::string_view::npos && space > 0 &&
+         line.find_first_not_of("0123456789", space + 1) > line.size() &&
+         line.substr(0, space).find_first_of(std::string_view("\0\n<", 3)) == std::string_view::npos;
+}
+
 Tiktoken::Tiktoken(const std::filesystem::path& path) : special_names_(llama3_specials()), pattern_(llama3_pattern) {
   const std::string name = path.string(), file = read_text(path);
   const std::string_view text = file;

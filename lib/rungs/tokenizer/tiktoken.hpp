@@ -8,6 +8,10 @@
 
 namespace rungs {
 
+/// A file's first line is base64 and a rank, which a SentencePiece model's never is: it begins with 0x0A.
+/// \throws FileError when it cannot be read
+bool is_tiktoken(const std::filesystem::path& path);
+
 /// A token for each line of the file and, after them, the 256 special tokens of Llama 3.
 class Tiktoken : public Tokenizer {
  public:

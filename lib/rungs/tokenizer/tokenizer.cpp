@@ -5,6 +5,7 @@
 #include "rungs/base/error.hpp"
 #include "rungs/base/file.hpp"
 #include "rungs/base/json.hpp"
+#include "rungs/tokenizer/gguf_tokenizer.hpp"
 #include "rungs/tokenizer/sentencepiece.hpp"
 #include "rungs/tokenizer/tiktoken.hpp"
 #include "rungs/tokenizer/tokenizer_json.hpp"
@@ -26,25 +27,17 @@ std::string Tokenizer::decode(std::span<const int32_t> ids) const {
   return text;
 }
 
-/// A line of a tiktoken file: base64 and a rank. A SentencePiece model begins with its first piece, 0x0A.
-static bool looks_like_ranks(const std::string& text) {
-  const std::string_view line = std::string_view(text).substr(0, text.find('\n'));
-  const size_t space = line.find(' ');
-  return space != std::string_view::npos && space > 0 &&
-         line.find_first_not_of("0123456789", space + 1) > line.size() &&
-         line.substr(0, space).find_first_of(std::string_view("\0\n<", 3)) == std::string_view::npos;
-}
-
 static std::unique_ptr<Tokenizer> load_file(const std::filesystem::path& path) {
   const std::string extension = path.extension(), name = path.string();
   if (extension == ".bin") return std::make_unique<SentencePiece>(read_llama2c(path), name);
+  if (extension == ".gguf") return tokenizer_of_gguf(read_gguf_metadata(path), name);
   if (extension == ".tiktoken") return std::make_unique<Tiktoken>(path);
   if (extension == ".model") {
-    if (looks_like_ranks(read_text(path))) return std::make_unique<Tiktoken>(path);
+    if (is_tiktoken(path)) return std::make_unique<Tiktoken>(path);
     return std::make_unique<SentencePiece>(read_sentencepiece(path), name);
   }
   if (extension != ".json")
-    throw FileError(name + ": wanted a tokenizer: a file that ends in .json, .model, .tiktoken or .bin");
+    throw FileError(name + ": wanted a tokenizer: a file that ends in .json, .model, .tiktoken, .gguf or .bin");
   const nlohmann::json file = parse_json(read_text(path), name);
   if (file.is_object() && file.contains("tokens")) return std::make_unique<Vocabulary>(path);
   return std::make_unique<TokenizerJson>(file, name);

@@ -1,0 +1,19 @@
+/// The tokenizer in the metadata of a GGUF file: "llama" is a SentencePiece model, "gpt2" byte-level BPE.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "rungs/checkpoint/gguf.hpp"
+#include "rungs/tokenizer/tokenizer.hpp"
+
+namespace rungs {
+
+/// \throws FileError naming the file and the key: there is no tokenizer, or one of a kind that is not known
+std::unique_ptr<Tokenizer> tokenizer_of_gguf(const GgufMetadata& metadata, const std::string& file);
+
+/// The keys that hold the tokenizer of a file or directory, as load_tokenizer() finds it.
+/// \throws UsageError when GGUF has no name for what it does. FileError
+std::vector<std::pair<std::string, GgufValue>> gguf_keys_of_tokenizer(const std::filesystem::path& file_or_directory);
+
+}  // namespace rungs
