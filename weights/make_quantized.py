@@ -26,7 +26,9 @@ def rows():
     ties = np.concatenate([np.arange(-16, 16)[None] / 2 + 0.25, np.arange(-16, 16)[None] * 8 - 0.5])
     small = rng.standard_normal((4, 32)) * np.array([[1e-4], [1e-6], [3e-8], [1e-20]])
     large = rng.standard_normal((1, 32)) * 1e5
-    return np.concatenate([np.zeros((1, 32)), usual, heavy, alone, equal, ties, small, large]).astype("<f4")
+    near = rng.standard_normal((40, 1)) * (rng.integers(-8, 8, (40, 32)) + 0.5) / 8  # halves, but for a rounding
+    near[:, 7] = near[:, 6] / np.abs(near[:, 6]) * np.abs(near).max(axis=1) * 16 / 15
+    return np.concatenate([np.zeros((1, 32)), usual, heavy, alone, equal, ties, small, large, near]).astype("<f4")
 
 
 def files():

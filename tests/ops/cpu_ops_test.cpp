@@ -166,6 +166,39 @@ TEST_CASE("the CPU's fused steps give what the plain ones give") {
   }
 }
 
+TEST_CASE("the weights of a fused step may have different dtypes, as those of a GGUF file do") {
+  CpuOps cpu;
+  const int64_t C = 64, H = 4, G = 2, D = 16, F = 96;
+  const DType dtypes[] = {DType::q8_0, DType::bf16, DType::q4_0, DType::f32, DType::f16};
+  const Tensor norm = random_tensor({C}, 1);
+  for (int first = 0; first < 5; ++first) {
+    const auto weight = [&](int64_t rows, int i) -> ConstTensor {
+      return converted(random_tensor({rows, C}, unsigned(2 + i)), dtypes[(first + i) % 5]);
+    };
+    const QkvWeights qkv{weight(H * D, 0), weight(G * D, 1), weight(G * D, 2), {}};
+    const GateUpWeights gate_up{weight(F, 3), weight(F, 4), {}};
+    const RopeTables rotary{random_tensor({8, D / 2}, 7), random_tensor({8, D / 2}, 8)};
+    for (const int64_t N : {1, 3}) {
+      CAPTURE(first);
+      CAPTURE(N);
+      const Tensor x = random_tensor({N, C}, 9);
+      Rows rows;
+      rows.position = Tensor({N}, DType::i32);
+      Tensor normed({N, C}), hidden({N, F}), ups({N, F}), gate({N, F}), up({N, F});
+      Tensor q({N, H, D}), k({N, G, D}), v({N, G, D}), alone({N, G * D});
+      cpu.norm_qkv({q, k, v}, normed, x, {norm, 1e-5f}, qkv, rotary, rows);
+      cpu.linear(alone, normed, qkv.v, {});
+      CHECK(values(v) == values(alone));
+      cpu.norm_swiglu(hidden, ups, normed, x, {norm, 1e-5f}, gate_up);
+      cpu.linear(gate, normed, gate_up.gate, {});
+      cpu.linear(up, normed, gate_up.up, {});
+      cpu.silu_mul(gate, up);
+      for (int64_t i = 0; i < gate.count(); ++i)
+        CHECK(std::abs(hidden.flat(i) - gate.flat(i)) <= 4 * u * std::abs(gate.flat(i)));
+    }
+  }
+}
+
 TEST_CASE("matmul and matmul_transposed equal loops in double") {
   for (const auto& [M, K, N] :
        {std::array<int64_t, 3>{1, 1, 1}, {1, 31, 33}, {33, 31, 1}, {31, 32, 33}, {64, 100, 7}}) {

@@ -5,6 +5,7 @@
 #include "contains.hpp"
 #include "rungs/base/file.hpp"
 #include "rungs/base/json.hpp"
+#include "rungs/tokenizer/gguf_tokenizer.hpp"
 #include "rungs/tokenizer/utf8.hpp"
 #include "support.hpp"
 
@@ -79,6 +80,69 @@ TEST_CASE("each kind of tokenizer gives the ids and the text of its reference li
   for (const std::string name :
        {"sentencepiece", "sentencepiece_plain", "tiktoken", "bytelevel", "gpt2", "fallback", "metaspace"})
     check_against(*load_tokenizer(tokenizers() / name), name);
+}
+
+/// The tokenizer "bytelevel", whose <mask> takes the spaces before it along, with one that does not.
+static std::filesystem::path without_mask(const Folder& folder) {
+  json file = parse_json(read_text(tokenizers() / "bytelevel/tokenizer.json"), "bytelevel");
+  for (json& token : file["added_tokens"]) token["lstrip"] = token["rstrip"] = false;
+  return write_file(folder / "tokenizer.json", file.dump());
+}
+
+TEST_CASE("a tokenizer in a GGUF file gives the ids of its reference library") {
+  const Folder folder;
+  save_gguf(folder / "sentencepiece.gguf", gguf_keys_of_tokenizer(tokenizers() / "sentencepiece"), {});
+  check_against(*load_tokenizer(folder / "sentencepiece.gguf"), "sentencepiece");
+
+  // Of the other kind there is a reference with a token that GGUF has no name for; without it, the file itself is one.
+  save_gguf(folder / "bytelevel.gguf", gguf_keys_of_tokenizer(without_mask(folder)), {});
+  const auto from_gguf = load_tokenizer(folder / "bytelevel.gguf"), from_json = load_tokenizer(without_mask(folder));
+  for (const json& c : reference_of("bytelevel")["encode"]) {
+    const std::string text = from_hex(c["bytes"]);
+    CAPTURE(text);
+    CHECK(from_gguf->encode(text) == from_json->encode(text));
+    CHECK(from_gguf->encode_with_specials(text) == from_json->encode_with_specials(text));
+  }
+  REQUIRE(from_gguf->size() == from_json->size());
+  for (int32_t id = 0; id < from_json->size(); ++id) {
+    CHECK(from_gguf->name_of(id) == from_json->name_of(id));
+    CHECK(from_gguf->is_special(id) == from_json->is_special(id));
+  }
+}
+
+TEST_CASE("a tokenizer that GGUF cannot hold, or a GGUF file without one, is a sentence") {
+  const Folder folder;
+  const auto refuses = [](const std::filesystem::path& path, const char* what) {
+    CAPTURE(what);
+    CHECK_THROWS_WITH_AS(gguf_keys_of_tokenizer(path), Contains(what), UsageError);
+  };
+  refuses(tokenizers() / "gpt2", "it has a normalizer, for which GGUF has no name");
+  refuses(tokenizers() / "metaspace", "its pre_tokenizer is none of llama-bpe, gpt-2, smollm, for which GGUF has no name");
+  refuses(tokenizers() / "bytelevel", "its token \"<mask>\" takes the spaces beside it along");
+  refuses(tokenizers() / "tiktoken", "wanted a SentencePiece model or a tokenizer.json");
+  refuses(weights_directory() / "decoder", "wanted a SentencePiece model or a tokenizer.json");
+
+  const auto broken = [&](const std::vector<std::pair<std::string, GgufValue>>& changes, const char* what) {
+    CAPTURE(what);
+    auto keys = gguf_keys_of_tokenizer(without_mask(folder));
+    for (const auto& [key, value] : changes)
+      for (auto& k : keys)
+        if (k.first == key) k.second = value;
+    save_gguf(folder / "broken.gguf", keys, {});
+    CHECK_THROWS_WITH_AS(load_tokenizer(folder / "broken.gguf"), Contains(what), FileError);
+  };
+  broken({{"tokenizer.ggml.model", std::string("t5")}}, "tokenizer.ggml.model: wanted llama or gpt2, found t5");
+  broken({{"tokenizer.ggml.pre", std::string("qwen2")}},
+         "tokenizer.ggml.pre: wanted one of llama-bpe, gpt-2, smollm, found qwen2");
+  broken({{"tokenizer.ggml.token_type", std::vector<int64_t>{1, 2}}},
+         "tokenizer.ggml.token_type: wanted 702, one for each token, found 2");
+  broken({{"tokenizer.ggml.merges", std::vector<std::string>{"one"}}}, "merges: 0: wanted two tokens");
+  broken({{"tokenizer.ggml.tokens", std::vector<std::string>{"a", "a"}},
+          {"tokenizer.ggml.token_type", std::vector<int64_t>{1, 1}}},
+         "tokenizer.ggml.tokens: wanted each token once, found \"a\" twice");
+  save_gguf(folder / "none.gguf", {}, {});
+  CHECK_THROWS_WITH_AS(load_tokenizer(folder / "none.gguf"), Contains("tokenizer.ggml.model: wanted a text, found none"),
+                       FileError);
 }
 
 TEST_CASE("each part of a tokenizer.json does what the library does") {

@@ -35,9 +35,8 @@ void quantize(q4_0* out, const float* x, int64_t n) {
     const bool is_negative = std::find(x, x + block_elements, -largest) < std::find(x, x + block_elements, largest);
     const float scale = (is_negative ? largest : -largest) / 8, inverse = inverse_of(scale);
     out->scale = to_f16(scale);
-    const auto nibble = [&](float value) {  // the product is rounded by itself, whatever the compiler would fuse
-      const auto steps = float(double(value) * double(inverse));
-      return inverse != 0 ? std::min(15, int(steps + 8.5f)) : 8;
+    const auto nibble = [&](float value) {  // clamped between, so that no compiler fuses product and sum
+      return inverse != 0 ? std::min(15, int(std::clamp(value * inverse, -8.0f, 8.0f) + 8.5f)) : 8;
     };
     for (int64_t i = 0; i < half; ++i) out->q[i] = uint8_t(nibble(x[i]) | nibble(x[i + half]) << 4);
   }

@@ -174,6 +174,8 @@ Keys keys_of(const json& file, const std::string& name) {
   for (const json& added : file.value("added_tokens", json::array())) {
     const auto id = added.at("id").get<size_t>();
     tokens[id] = added.at("content");
+    if (added.value("lstrip", false) || added.value("rstrip", false))
+      fail(fmt::format("its token {:?} takes the spaces beside it along", tokens[id]));
     kinds[id] = int64_t(added.value("special", false) ? PieceKind::control : PieceKind::user_defined);
   }
   if (words->ignore_merges != model.value("ignore_merges", false))  // which changes nothing where merges make each token
@@ -209,11 +211,11 @@ Keys gguf_keys_of_tokenizer(const std::filesystem::path& file_or_directory) {
     path /= is("tokenizer.model") && !is_tiktoken(path / "tokenizer.model") ? "tokenizer.model"
             : is("tokenizer.bin")                                          ? "tokenizer.bin"
                                                                            : "tokenizer.json";
+  if (!std::filesystem::exists(path) || (path.extension() == ".model" && is_tiktoken(path)))
+    throw UsageError(path.string() + ": wanted a SentencePiece model or a tokenizer.json, for which GGUF has names");
   if (path.extension() == ".gguf") return keys_of(read_gguf_metadata(path));
   if (path.extension() == ".bin") return keys_of(read_llama2c(path));
-  if (path.extension() == ".model" && !is_tiktoken(path)) return keys_of(read_sentencepiece(path));
-  if (path.extension() != ".json" || !std::filesystem::exists(path))
-    throw UsageError(path.string() + ": wanted a SentencePiece model or a tokenizer.json, for which GGUF has names");
+  if (path.extension() == ".model") return keys_of(read_sentencepiece(path));
   const json file = parse_json(read_text(path), path.string());
   if (!file.is_object() || !file.contains("model"))
     throw UsageError(path.string() + ": it is no BPE, and GGUF has names for BPE alone");
