@@ -103,20 +103,46 @@ static HWY_INLINE int64_t add_products(Vector (&sum)[4][R], const FourRows<W>& r
   return whole;
 }
 
-/// The numbers of a block, in `room` if they must be unpacked.
-static HWY_INLINE const int8_t* numbers_of(const q8_0& block, int8_t*) { return block.q; }
-static HWY_INLINE const int8_t* numbers_of(const q4_0& block, int8_t* room) {
+/// The numbers of a block of 32.
 #if HWY_TARGET == HWY_SCALAR
-  for (int i = 0; i < 16; ++i) room[i] = int8_t((block.q[i] & 15) - 8), room[i + 16] = int8_t((block.q[i] >> 4) - 8);
-#else
-  const hn::FixedTag<uint8_t, 16> d;
-  const hn::FixedTag<int8_t, 16> whole;
-  const auto pairs = hn::LoadU(d, block.q), eight = hn::Set(d, 8);
-  hn::StoreU(hn::BitCast(whole, hn::Sub(hn::And(pairs, hn::Set(d, 15)), eight)), whole, room);
-  hn::StoreU(hn::BitCast(whole, hn::Sub(hn::ShiftRight<4>(pairs), eight)), whole, room + 16);
-#endif
-  return room;
+struct BlockNumbers {
+  int8_t q[block_elements];
+};
+static HWY_INLINE void unpack(const q8_0& block, BlockNumbers& w) { std::copy_n(block.q, block_elements, w.q); }
+static HWY_INLINE void unpack(const q4_0& block, BlockNumbers& w) {
+  for (int i = 0; i < 16; ++i) w.q[i] = int8_t((block.q[i] & 15) - 8), w.q[i + 16] = int8_t((block.q[i] >> 4) - 8);
 }
+#else
+using Shorts = hn::ScalableTag<int16_t>;
+constexpr int64_t shorts = hn::MaxLanes(Shorts());
+struct BlockNumbers {
+  hn::Vec<Shorts> q[block_elements / shorts];
+};
+static HWY_INLINE void unpack(const q8_0& block, BlockNumbers& w) {
+  const hn::Rebind<int8_t, Shorts> bytes;
+  HWY_UNROLL(4) for (int i = 0; i < block_elements / shorts; ++i)
+    w.q[i] = hn::PromoteTo(Shorts(), hn::LoadU(bytes, block.q + i * shorts));
+}
+static HWY_INLINE void unpack(const q4_0& block, BlockNumbers& w) {
+  const Shorts d;
+  const auto eight = hn::Set(d, 8);
+#if HWY_TARGET <= HWY_AVX3  // all 32 in one vector
+  const hn::FixedTag<uint8_t, 16> sixteen;
+  const hn::Rebind<uint8_t, Shorts> bytes;
+  const auto pairs = hn::LoadU(sixteen, block.q);
+  const auto both = hn::Combine(bytes, hn::ShiftRight<4>(pairs), hn::And(pairs, hn::Set(sixteen, 15)));
+  w.q[0] = hn::Sub(hn::PromoteTo(d, both), eight);
+#else
+  const hn::Rebind<uint8_t, Shorts> bytes;
+  constexpr int half = block_elements / 2 / shorts;
+  HWY_UNROLL(2) for (int i = 0; i < half; ++i) {
+    const auto pairs = hn::PromoteTo(d, hn::LoadU(bytes, block.q + i * shorts));
+    w.q[i] = hn::Sub(hn::And(pairs, hn::Set(d, 15)), eight);
+    w.q[i + half] = hn::Sub(hn::ShiftRight<4>(pairs), eight);
+  }
+#endif
+}
+#endif
 
 static HWY_INLINE float float_of(f16 x) {
 #if HWY_TARGET == HWY_SCALAR
@@ -129,19 +155,16 @@ static HWY_INLINE float float_of(f16 x) {
 }
 
 /// Lanes whose sum is that of the products of a block; whole numbers, so exact.
-static HWY_INLINE Vector block_product(const int8_t* w, const int16_t* x) {
+static HWY_INLINE Vector block_product(const BlockNumbers& w, const int16_t* x) {
 #if HWY_TARGET == HWY_SCALAR
   int32_t sum = 0;
-  for (int64_t i = 0; i < block_elements; ++i) sum += w[i] * x[i];
+  for (int64_t i = 0; i < block_elements; ++i) sum += w.q[i] * x[i];
   return hn::Set(Lanes(), float(sum));
 #else
-  const hn::ScalableTag<int16_t> d;
-  const hn::Rebind<int8_t, hn::ScalableTag<int16_t> > bytes;
-  const hn::RepartitionToWide<hn::ScalableTag<int16_t> > products;
+  const hn::RepartitionToWide<Shorts> products;
   auto some = hn::Zero(products), others = hn::Zero(products);
-  HWY_UNROLL(4)
-  for (int64_t i = 0; i < block_elements; i += 2 * lanes()) some = hn::ReorderWidenMulAccumulate(
-      products, hn::PromoteTo(d, hn::LoadU(bytes, w + i)), hn::LoadU(d, x + i), some, others);
+  HWY_UNROLL(4) for (int i = 0; i < block_elements / shorts; ++i)
+    some = hn::ReorderWidenMulAccumulate(products, w.q[i], hn::LoadU(Shorts(), x + i * shorts), some, others);
   return hn::ConvertTo(Lanes(), hn::Add(some, others));
 #endif
 }
@@ -153,8 +176,8 @@ static HWY_INLINE int64_t add_products(Vector (&sum)[4][R], const FourRows<Q>& r
   for (int64_t b = first / block_elements; b < last / block_elements; ++b) HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
       const Q& block = rows.w[i][b];
       if (R == 1) hwy::Prefetch(&block + 512 / sizeof(Q));
-      HWY_ALIGN int8_t room[block_elements];
-      const int8_t* w = numbers_of(block, room);
+      BlockNumbers w;
+      unpack(block, w);
       const float scale = float_of(block.scale);
       HWY_UNROLL(8) for (int r = 0; r < R; ++r) {
         const Vector scales = hn::Set(Lanes(), scale * x.scale[r * x.stride + b]);
