@@ -127,6 +127,46 @@ TEST_CASE("shards become one file, in their dtype or a wider one, and narrow aga
   CHECK_FALSE(std::filesystem::exists(folder / "lost/config.json"));
 }
 
+TEST_CASE("convert quantizes into a GGUF file, says the error of each tensor, and the file generates") {
+  const Folder folder;
+  const std::string stories = (weights_directory() / "stories").string(), q4 = folder / "q4.gguf", f32 = folder / "f32.gguf";
+  const Outcome table = run_rungs("convert " + stories + " " + q4 + " --dtype q4_0");
+  CHECK(table.status == 0);
+  CHECK(table.err == "");
+  std::string out = table.out;
+  out.replace(out.find(q4), q4.size(), "q4.gguf");
+  CHECK(out == golden("convert_q4_0", out));
+
+  const Outcome json = run_rungs("convert " + stories + " " + f32 + " --json");
+  const auto report = nlohmann::json::parse(json.out);
+  CHECK(report["bytes"].get<uint64_t>() < std::filesystem::file_size(f32));
+  CHECK(report["quantized"].empty());
+  const std::string prompt = " --prompt 'Once upon a time' --max-tokens 30 --temperature 0";
+  CHECK(run_rungs("generate --model " + f32 + prompt).out == run_rungs("generate --model " + stories + prompt).out);
+  const Outcome text = run_rungs("generate --model " + q4 + prompt);
+  CHECK(text.err == "");
+  CHECK(text.out.find(", there was a ") != std::string::npos);
+  CHECK(run_rungs("tokenize --tokenizer " + q4 + " --text 'a red kite'").out ==
+        run_rungs("tokenize --tokenizer " + stories + " --text 'a red kite'").out);
+  CHECK(run_rungs("calc memory --model " + q4).out.find("\n0.6964 bytes a weight") != std::string::npos);
+}
+
+TEST_CASE("what convert cannot quantize, or the tokenizer that GGUF cannot hold, is a sentence") {
+  const Folder folder;
+  const std::string gguf = folder / "m.gguf";
+  check_fails("convert " + checkpoints + "sharded_f32 " + gguf + " --dtype q5_0", 2,
+              "dtype: wanted f32, bf16, f16, q8_0 or q4_0, found \"q5_0\"");
+  check_fails("convert " + checkpoints + "gguf_q8_0/model.gguf " + gguf + " --dtype q4_0", 2,
+              "model.layers.0.self_attn.q_proj.weight: it is q8_0 already, and q4_0 of that would lose twice");
+  const Outcome run = run_rungs("convert " + checkpoints + "sharded_f32 " + gguf + " --dtype q8_0");
+  CHECK(run.status == 0);
+  CHECK(run.out.find("of the matrices stayed as they were, as no block of 32 divides their rows: blk.0.") !=
+        std::string::npos);
+  CHECK(run.err == "rungs: " + gguf + " has no tokenizer: " + checkpoints +
+                       "sharded_f32/tokenizer.json: wanted a SentencePiece model or a tokenizer.json, for which GGUF has "
+                       "names; give commands that need one --tokenizer\n");
+}
+
 TEST_CASE("what a .bin has no place for is refused, and so is writing over a model") {
   const Folder folder;
   const std::string bin = folder / "m.bin";

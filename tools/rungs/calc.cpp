@@ -28,8 +28,10 @@ CalcShape known_shape(const std::string& model) {
   CalcShape shape{load_config(model), model};
   shape.cache_bytes = 4, shape.cache_note = ", as this library keeps it";
   const TensorSet tensors = open_weights(shape.config);
-  const ConstTensor& first = tensors.get(tensors.names().front());
-  shape.weight_bytes = double(first.bytes()) / double(first.count());
+  double bytes = 0, elements = 0;
+  for (const std::string& name : tensors.names())
+    bytes += double(tensors.get(name).bytes()), elements += double(tensors.get(name).count());
+  shape.weight_bytes = bytes / elements;
   return shape;
 }
 

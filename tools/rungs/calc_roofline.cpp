@@ -167,7 +167,7 @@ void print_text(const RooflineQuestion& q, const std::vector<Point>& points, boo
   fmt::print("{} ({})\n  {}, {:.4g} GB/s of 10^9 bytes; the ridge is at {:.1f} FLOP/byte\n", roof.name, roof.source,
              speed(roof.flops), roof.bandwidth * 1e-9, roof.ridge());
   fmt::print("{}", q.roof.noise());
-  fmt::print("\n{}: {}\n{} bytes a weight, {} a cache element{}\n\n", q.shape.name, description(q.shape.config),
+  fmt::print("\n{}: {}\n{:.4g} bytes a weight, {} a cache element{}\n\n", q.shape.name, description(q.shape.config),
              q.shape.weight_bytes, q.shape.cache_bytes, q.shape.cache_note);
   for (const Phase& phase : q.phases) {
     Table table{{"operation", "FLOP", "bytes", "FLOP/byte", "bound by", "at best", "time at least"}, {}};

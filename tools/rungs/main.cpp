@@ -294,7 +294,7 @@ void add_calc_model(CLI::App* command, CalcModel& model) {
   size("--head-dim", model.head_dim, "of a head; otherwise the hidden size over the query heads", "--head-width");
   size("--intermediate-size", model.intermediate_size, "of the feed-forward", "--inner");
   size("--vocab-size", model.vocab_size, "tokens that there are: 128256, 32k", "--vocabulary");
-  size("--weight-bytes", model.weight_bytes, "bytes a weight; otherwise 2, or those of the checkpoint");
+  size("--weight-bytes", model.weight_bytes, "bytes a weight (q8_0 1.0625, q4_0 0.5625); otherwise 2, or those of the checkpoint");
   size("--cache-bytes", model.cache_bytes,
        "bytes a cache element; otherwise 2, or 4, this library's, for a checkpoint");
 }
