@@ -129,7 +129,8 @@ TEST_CASE("shards become one file, in their dtype or a wider one, and narrow aga
 
 TEST_CASE("convert quantizes into a GGUF file, says the error of each tensor, and the file generates") {
   const Folder folder;
-  const std::string stories = (weights_directory() / "stories").string(), q4 = folder / "q4.gguf", f32 = folder / "f32.gguf";
+  const std::string stories = (weights_directory() / "stories").string(), q4 = folder / "q4.gguf",
+                    f32 = folder / "f32.gguf";
   const Outcome table = run_rungs("convert " + stories + " " + q4 + " --dtype q4_0");
   CHECK(table.status == 0);
   CHECK(table.err == "");
@@ -162,9 +163,10 @@ TEST_CASE("what convert cannot quantize, or the tokenizer that GGUF cannot hold,
   CHECK(run.status == 0);
   CHECK(run.out.find("of the matrices stayed as they were, as no block of 32 divides their rows: blk.0.") !=
         std::string::npos);
-  CHECK(run.err == "rungs: " + gguf + " has no tokenizer: " + checkpoints +
-                       "sharded_f32/tokenizer.json: wanted a SentencePiece model or a tokenizer.json, for which GGUF has "
-                       "names; give commands that need one --tokenizer\n");
+  CHECK(run.err ==
+        "rungs: " + gguf + " has no tokenizer: " + checkpoints +
+            "sharded_f32/tokenizer.json: wanted a SentencePiece model or a tokenizer.json, for which GGUF has "
+            "names; give commands that need one --tokenizer\n");
 }
 
 TEST_CASE("what a .bin has no place for is refused, and so is writing over a model") {

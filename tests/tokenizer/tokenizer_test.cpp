@@ -117,7 +117,8 @@ TEST_CASE("a tokenizer that GGUF cannot hold, or a GGUF file without one, is a s
     CHECK_THROWS_WITH_AS(gguf_keys_of_tokenizer(path), Contains(what), UsageError);
   };
   refuses(tokenizers() / "gpt2", "it has a normalizer, for which GGUF has no name");
-  refuses(tokenizers() / "metaspace", "its pre_tokenizer is none of llama-bpe, gpt-2, smollm, for which GGUF has no name");
+  refuses(tokenizers() / "metaspace",
+          "its pre_tokenizer is none of llama-bpe, gpt-2, smollm, for which GGUF has no name");
   refuses(tokenizers() / "bytelevel", "its token \"<mask>\" takes the spaces beside it along");
   refuses(tokenizers() / "tiktoken", "wanted a SentencePiece model or a tokenizer.json");
   refuses(weights_directory() / "decoder", "wanted a SentencePiece model or a tokenizer.json");
@@ -141,8 +142,8 @@ TEST_CASE("a tokenizer that GGUF cannot hold, or a GGUF file without one, is a s
           {"tokenizer.ggml.token_type", std::vector<int64_t>{1, 1}}},
          "tokenizer.ggml.tokens: wanted each token once, found \"a\" twice");
   save_gguf(folder / "none.gguf", {}, {});
-  CHECK_THROWS_WITH_AS(load_tokenizer(folder / "none.gguf"), Contains("tokenizer.ggml.model: wanted a text, found none"),
-                       FileError);
+  CHECK_THROWS_WITH_AS(load_tokenizer(folder / "none.gguf"),
+                       Contains("tokenizer.ggml.model: wanted a text, found none"), FileError);
 }
 
 TEST_CASE("each part of a tokenizer.json does what the library does") {

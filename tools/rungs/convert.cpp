@@ -47,8 +47,8 @@ static void print(const Converted& done, int64_t bytes, const ConvertCommand& co
                "largest");
     QuantizedTensor all;
     for (const QuantizedTensor& t : done.quantized) {
-      fmt::print("{:<28}{:<6}{:>13}  {:>8.3f}%  {:>13.3g}  {:>9.3g}\n", t.name, name_of(t.dtype),
-                 with_commas(t.count), 100 * relative_error(t), t.largest_error, t.largest);
+      fmt::print("{:<28}{:<6}{:>13}  {:>8.3f}%  {:>13.3g}  {:>9.3g}\n", t.name, name_of(t.dtype), with_commas(t.count),
+                 100 * relative_error(t), t.largest_error, t.largest);
       all.sum_of_squares += t.sum_of_squares, all.squared_error += t.squared_error;
     }
     fmt::print("{} in {}; the errors are {:.3f}% of the weights, as roots of mean squares.\n", in_units(bytes),

@@ -202,7 +202,8 @@ void add_files(CommandLine& line) {
   InspectCommand& i = line.inspect;
   CLI::App* inspect = add_command(line, line.app, "Use", "inspect", "what is in a checkpoint, and the memory it takes",
                                   [&i] { return inspect_checkpoint(i); });
-  inspect->add_option("PATH", i.path, "a Hugging Face directory, a .bin of llama2.c, a .gguf, or a .safetensors")->required();
+  inspect->add_option("PATH", i.path, "a Hugging Face directory, a .bin of llama2.c, a .gguf, or a .safetensors")
+      ->required();
   inspect->add_option("--context", i.context, "tokens of a sequence to plan memory for; 0: as many as the model knows")
       ->capture_default_str();
   inspect->add_option("--batch", i.batch, "sequences to plan memory for")->capture_default_str();
@@ -211,9 +212,12 @@ void add_files(CommandLine& line) {
   ConvertCommand& c = line.convert;
   CLI::App* convert = add_command(line, line.app, "Use", "convert", "a LLaMA into another kind of file, or quantized",
                                   [&c] { return convert_checkpoint(c); });
-  convert->add_option("FROM", c.from, "a Hugging Face directory, in one file or in shards, a .bin or a .gguf")->required();
-  convert->add_option("TO", c.to, "a directory; a GGUF file, when it ends in .gguf; one of llama2.c, in .bin")->required();
-  convert->add_option("--dtype", c.dtype, "of the weights: f32, bf16; in a .gguf also f16, q8_0, q4_0; else as they are");
+  convert->add_option("FROM", c.from, "a Hugging Face directory, in one file or in shards, a .bin or a .gguf")
+      ->required();
+  convert->add_option("TO", c.to, "a directory; a GGUF file, when it ends in .gguf; one of llama2.c, in .bin")
+      ->required();
+  convert->add_option("--dtype", c.dtype,
+                      "of the weights: f32, bf16; in a .gguf also f16, q8_0, q4_0; else as they are");
   convert->add_option("--bin-version", c.bin_version, "of a .bin: 0 or 1, both f32")->capture_default_str();
   convert->add_flag("--json", c.json, "for scripts");
 }
@@ -280,7 +284,9 @@ void add_old_name(CLI::App* command, const char* old_name, const char* name, T& 
 }
 
 void add_calc_model(CLI::App* command, CalcModel& model) {
-  command->add_option("--model", model.model, "a published shape, a Hugging Face directory, a .bin of llama2.c, or a .gguf")
+  command
+      ->add_option("--model", model.model,
+                   "a published shape, a Hugging Face directory, a .bin of llama2.c, or a .gguf")
       ->capture_default_str()
       ->type_name("NAME|PATH");
   const auto size = [&](const char* name, std::string& value, const char* says, const char* old_name = nullptr) {
@@ -294,7 +300,8 @@ void add_calc_model(CLI::App* command, CalcModel& model) {
   size("--head-dim", model.head_dim, "of a head; otherwise the hidden size over the query heads", "--head-width");
   size("--intermediate-size", model.intermediate_size, "of the feed-forward", "--inner");
   size("--vocab-size", model.vocab_size, "tokens that there are: 128256, 32k", "--vocabulary");
-  size("--weight-bytes", model.weight_bytes, "bytes a weight (q8_0 1.0625, q4_0 0.5625); otherwise 2, or those of the checkpoint");
+  size("--weight-bytes", model.weight_bytes,
+       "bytes a weight (q8_0 1.0625, q4_0 0.5625); otherwise 2, or those of the checkpoint");
   size("--cache-bytes", model.cache_bytes,
        "bytes a cache element; otherwise 2, or 4, this library's, for a checkpoint");
 }

@@ -69,8 +69,10 @@ static void write_config(const Config& c, const fs::path& to, DType dtype, bool 
 static void to_directory(const LlamaCheckpoint& model, const fs::path& to, const ConvertOptions& options,
                          const std::function<void(int64_t)>& on_start, const std::function<void(int64_t)>& on_written) {
   if (options.dtype && *options.dtype != DType::f32 && *options.dtype != DType::bf16)
-    throw UsageError(fmt::format("dtype: wanted f32 or bf16 for a directory, found {}; a path that ends in .gguf takes "
-                                 "q8_0 and q4_0 too", name_of(*options.dtype)));
+    throw UsageError(
+        fmt::format("dtype: wanted f32 or bf16 for a directory, found {}; a path that ends in .gguf takes "
+                    "q8_0 and q4_0 too",
+                    name_of(*options.dtype)));
   std::vector<TensorToSave> tensors;
   int64_t bytes = 0;
   DType dtype = DType::f32;
@@ -129,7 +131,8 @@ static ConstTensor quantized(const Tensor& tensor, QuantizedTensor& report) {
     report.largest_error = std::max(report.largest_error, std::abs(error));
   }
   if (!std::isfinite(report.squared_error))
-    throw UsageError(fmt::format("{}: {} needs finite weights, and it holds others", report.name, name_of(report.dtype)));
+    throw UsageError(
+        fmt::format("{}: {} needs finite weights, and it holds others", report.name, name_of(report.dtype)));
   return out;
 }
 
@@ -161,9 +164,7 @@ static Converted to_gguf(const LlamaCheckpoint& model, const fs::path& to, const
     const bool matrix = layout.shape.rank() == 2, embedding = layout.name == "model.embed_tokens.weight";
     const bool divides = layout.shape[-1] % block_elements == 0;
     if (quantizes && matrix && !embedding && !divides) done.kept.push_back(gguf_name_of(layout.name));
-    const DType dtype = !matrix                                ? DType::f32
-                        : quantizes && (embedding || !divides) ? tensor.dtype()
-                                                               : wanted;
+    const DType dtype = !matrix ? DType::f32 : quantizes && (embedding || !divides) ? tensor.dtype() : wanted;
     if (matrix && !embedding) of_most = dtype;
     QuantizedTensor* report = nullptr;
     if (quantizes && dtype == wanted) {
@@ -209,8 +210,9 @@ Converted convert_llama(const fs::path& from, const fs::path& to, const ConvertO
     throw UsageError(
         fmt::format("{}: wanted a model of type \"llama\", found \"{}\"", from.string(), config.model_type));
   if (is_gguf(from) && !gguf)
-    throw UsageError(fmt::format("{}: wanted a place that ends in .gguf, as this file becomes another GGUF alone, found {}",
-                                 from.string(), to.string()));
+    throw UsageError(
+        fmt::format("{}: wanted a place that ends in .gguf, as this file becomes another GGUF alone, found {}",
+                    from.string(), to.string()));
   LlamaCheckpoint model(from, 1);  // of the table of angles nothing is used
   model.config = config;
   if (gguf) return to_gguf(model, to, options, on_start, on_written);

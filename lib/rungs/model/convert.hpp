@@ -12,8 +12,9 @@ namespace rungs {
 
 /// What the copy shall be like.
 struct ConvertOptions {
-  std::optional<DType> dtype;  ///< of a directory's weights f32 or bf16, of a .gguf also f16, q8_0, q4_0; else as before
-  int bin_version = 1;         ///< of a .bin: 0 or 1
+  std::optional<DType>
+      dtype;            ///< of a directory's weights f32 or bf16, of a .gguf also f16, q8_0, q4_0; else as before
+  int bin_version = 1;  ///< of a .bin: 0 or 1
 };
 
 /// A tensor that was quantized, and what became of its values.
@@ -21,8 +22,8 @@ struct QuantizedTensor {
   std::string name;  ///< as the file has it
   DType dtype;
   int64_t count = 0;
-  double sum_of_squares = 0;          ///< of the values
-  double squared_error = 0;           ///< the sum of the squared differences
+  double sum_of_squares = 0;  ///< of the values
+  double squared_error = 0;   ///< the sum of the squared differences
   double largest = 0, largest_error = 0;
 };
 

@@ -37,12 +37,11 @@ const std::vector<Words>& known_words() {
   static const std::vector<Words> known = {
       {"llama-bpe",
        {{"type", "Sequence"},
-        {"pretokenizers",
-         json::array({json{{"type", "Split"},
-                           {"pattern", {{"Regex", llama3_words}}},
-                           {"behavior", "Isolated"},
-                           {"invert", false}},
-                      byte_level(false)})}},
+        {"pretokenizers", json::array({json{{"type", "Split"},
+                                            {"pattern", {{"Regex", llama3_words}}},
+                                            {"behavior", "Isolated"},
+                                            {"invert", false}},
+                                       byte_level(false)})}},
        true},
       {"gpt-2", byte_level(true), false},
       {"smollm",
@@ -100,10 +99,8 @@ std::unique_ptr<Tokenizer> byte_level_of(const GgufMetadata& m, const std::strin
   for (size_t id = 0; id < tokens.size(); ++id) {
     const auto kind = PieceKind(kinds[id]);
     if (kind == PieceKind::control || kind == PieceKind::user_defined)
-      added.push_back({{"content", tokens[id]},
-                       {"id", id},
-                       {"special", kind == PieceKind::control},
-                       {"normalized", false}});
+      added.push_back(
+          {{"content", tokens[id]}, {"id", id}, {"special", kind == PieceKind::control}, {"normalized", false}});
     else if (!vocabulary.emplace(tokens[id], id).second)
       m.fail("tokenizer.ggml.tokens", "each token once", fmt::format("{:?} twice", tokens[id]));
   }
@@ -161,8 +158,8 @@ Keys keys_of(const json& file, const std::string& name) {
   if (!file.value("normalizer", json()).is_null()) fail("it has a normalizer");
   json pre_tokenizer = file.value("pre_tokenizer", json());
   const auto& known = known_words();
-  const auto words = std::find_if(known.begin(), known.end(),
-                                  [&](const Words& w) { return w.pre_tokenizer == pre_tokenizer; });
+  const auto words =
+      std::find_if(known.begin(), known.end(), [&](const Words& w) { return w.pre_tokenizer == pre_tokenizer; });
   if (words == known.end()) fail("its pre_tokenizer is none of " + names_of_known());
   std::vector<std::string> tokens;
   for (int64_t id = 0; id < tokenizer.size(); ++id) tokens.push_back(fmt::format("[PAD{}]", id));
@@ -178,7 +175,8 @@ Keys keys_of(const json& file, const std::string& name) {
       fail(fmt::format("its token {:?} takes the spaces beside it along", tokens[id]));
     kinds[id] = int64_t(added.value("special", false) ? PieceKind::control : PieceKind::user_defined);
   }
-  if (words->ignore_merges != model.value("ignore_merges", false))  // which changes nothing where merges make each token
+  if (words->ignore_merges !=
+      model.value("ignore_merges", false))  // which changes nothing where merges make each token
     for (size_t id = 0; id < tokens.size(); ++id)
       if (const std::string text = tokenizer.bytes_of(int32_t(id));
           kinds[id] == int64_t(PieceKind::normal) && is_utf8(text) && tokenizer.encode(text).size() != 1)
@@ -209,8 +207,8 @@ Keys gguf_keys_of_tokenizer(const std::filesystem::path& file_or_directory) {
   std::filesystem::path path = file_or_directory;
   if (std::filesystem::is_directory(path))  // SentencePiece's own files first, as a tokenizer.json has no scores
     path /= is("tokenizer.model") && !is_tiktoken(path / "tokenizer.model") ? "tokenizer.model"
-            : is("tokenizer.bin")                                          ? "tokenizer.bin"
-                                                                           : "tokenizer.json";
+            : is("tokenizer.bin")                                           ? "tokenizer.bin"
+                                                                            : "tokenizer.json";
   if (!std::filesystem::exists(path) || (path.extension() == ".model" && is_tiktoken(path)))
     throw UsageError(path.string() + ": wanted a SentencePiece model or a tokenizer.json, for which GGUF has names");
   if (path.extension() == ".gguf") return keys_of(read_gguf_metadata(path));
