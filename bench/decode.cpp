@@ -1,16 +1,13 @@
 // How fast a LLaMA decodes: forward passes alone, beside the bandwidth of the memory measured in the same seconds.
 #include <fmt/format.h>
 #include <omp.h>
-#include <stdio.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "folder.hpp"
 #include "report.hpp"
 #include "rungs/measure/bandwidth.hpp"
-#include "rungs/model/convert.hpp"
 #include "rungs/model/llama.hpp"
 #include "rungs/model/presets.hpp"
 #include "rungs/model/random_llama.hpp"
@@ -78,58 +75,31 @@ Result decode(Llama& model, int64_t tokens, double bytes, int threads) {
   return r;
 }
 
-/// Tokens per second as llama2.c's own program says, or 0 where it does not run.
-double llama2c(const std::string& program, const std::filesystem::path& file, int threads) {
-  const std::string tokenizer = (std::filesystem::path(program).parent_path() / "tokenizer.bin").string();
-  const std::string command = fmt::format("OMP_NUM_THREADS={} '{}' '{}' -z '{}' -t 0 -n {} 2>&1", threads, program,
-                                          file.string(), tokenizer, 64);
-  FILE* pipe = popen(command.c_str(), "r");
-  if (!pipe) return 0;
-  double speed = 0;
-  char line[4096];
-  while (fgets(line, sizeof line, pipe))
-    if (const char* at = std::strstr(line, "tok/s:")) speed = std::atof(at + 6);
-  pclose(pipe);
-  return speed;
-}
-
 }  // namespace
 
-int main(int argc, char** argv) try {
-  std::string other;
-  for (int i = 1; i < argc; ++i)
-    if (std::string_view(argv[i]) == "--llama2c" && i + 1 < argc)
-      other = argv[++i];
-    else
-      throw UsageError(fmt::format("wanted --llama2c PATH or nothing, found {}", argv[i]));
-
+int main() try {
   fmt::print("{}; tokens from position 0, one sequence, forward passes alone\n\n", machine());
-  fmt::print("{:<13} {:<5} {:>7} {:>10} {:>8} {:>11} {:>7} {:>10}\n", "shape", "dtype", "threads", "tokens/s", "GB/s",
-             "of memory's", "kept", "llama2.c");
+  fmt::print("{:<13} {:<5} {:>7} {:>10} {:>8} {:>11} {:>7}\n", "shape", "dtype", "threads", "tokens/s", "GB/s",
+             "of memory's", "kept");
   nlohmann::ordered_json rows;
   const int most_threads = omp_get_max_threads();
   for (const char* shape : {"stories15M", "stories110M"})
     for (const DType dtype : {DType::f32, DType::bf16}) {
       const Folder folder;
       save_random_llama(folder.path, *preset(shape), dtype, 1);
-      if (!other.empty() && dtype == DType::f32)
-        convert_llama(folder.path, folder.path / "model.bin", {.dtype = {}, .bin_version = 0});
       CpuOps ops;
       Llama model(ops, folder.path, {.max_rows = 1});
       const int64_t tokens = tokens_of(shape);
       const double bytes = bytes_a_token(LlamaCheckpoint(folder.path), double(tokens + 1) / 2);
       for (int threads = 1; threads <= most_threads; ++threads) {
         const Result r = decode(model, tokens, bytes, threads);
-        const double theirs =
-            !other.empty() && dtype == DType::f32 ? llama2c(other, folder.path / "model.bin", threads) : 0;
         const std::string kept = fmt::format("{}/{}", r.kept, r.tried);
-        const std::string beside = theirs > 0 ? fmt::format("{:.0f}", theirs) : "";
         if (r.kept < least_runs)
-          fmt::print("{:<13} {:<5} {:>7} {:>10} {:>8} {:>11} {:>7} {:>10}\n", shape, name_of(dtype), threads,
-                     "too noisy", "", "", kept, beside);
+          fmt::print("{:<13} {:<5} {:>7} {:>10} {:>8} {:>11} {:>7}\n", shape, name_of(dtype), threads, "too noisy", "",
+                     "", kept);
         else
-          fmt::print("{:<13} {:<5} {:>7} {:>10.0f} {:>8.1f} {:>10.0f}% {:>7} {:>10}\n", shape, name_of(dtype), threads,
-                     r.tokens_per_second, r.gigabytes_per_second, 100 * r.share, kept, beside);
+          fmt::print("{:<13} {:<5} {:>7} {:>10.0f} {:>8.1f} {:>10.0f}% {:>7}\n", shape, name_of(dtype), threads,
+                     r.tokens_per_second, r.gigabytes_per_second, 100 * r.share, kept);
         rows.push_back({{"shape", shape},
                         {"dtype", name_of(dtype)},
                         {"threads", threads},
@@ -139,7 +109,6 @@ int main(int argc, char** argv) try {
                         {"share_of_memory", r.share},
                         {"kept", r.kept},
                         {"tried", r.tried}});
-        if (theirs > 0) rows.back()["llama2c_tokens_per_second"] = theirs;
       }
     }
   write_report("decode", {{"rows", rows}});

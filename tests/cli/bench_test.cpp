@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "cli.hpp"
@@ -167,6 +169,98 @@ TEST_CASE("bench batch refuses what is no batch and no length") {
       " --input 9223372036854775807 --output 9223372036854775807",
       "input and output: 9223372036854775807 and 9223372036854775807 tokens are more than the model's context of 64");
   CHECK(!std::filesystem::exists(tiny.folder / "batch.json"));
+}
+
+TEST_CASE("bench engine measures every call that the context has room for") {
+  const TinyLlama tiny(140);
+  const Outcome run = run_rungs("bench engine --json --threads 2 --model " + tiny.folder.path().string());
+  REQUIRE_MESSAGE(run.status == 0, run.err);
+  const json report = json::parse(run.out);
+  std::vector<std::string> tasks;
+  for (const json& task : report["tasks"]) {
+    tasks.push_back(task["task"].get<std::string>() + " on " + std::to_string(task["threads"].get<int>()));
+    CHECK(task["seconds"] > 0);
+    CHECK(task["share_of_limit"] > 0);
+  }
+  CHECK(tasks == std::vector<std::string>{"decode on 1", "decode on 2", "batch of 2 on 2", "batch of 4 on 2",
+                                          "batch of 8 on 2", "batch of 16 on 2", "prompt of 13 on 2",
+                                          "prompt of 16 on 2", "prompt of 32 on 2", "prompt of 64 on 2",
+                                          "prompt of 128 on 2"});
+}
+
+TEST_CASE("bench engine refuses what it cannot measure") {
+  check_fails("bench engine --model weights/decoder", 2,
+              "weights/decoder: wanted a LLaMA, found a model of type \"rungs_decoder\"");
+  const TinyLlama tiny(12);
+  check_fails("bench engine --model " + tiny.folder.path().string(), 2,
+              tiny.folder.path().string() + ": wanted a context of 13 tokens or more, found 12");
+}
+
+namespace {
+
+/// A model, and programs in the place of llama.cpp's and llama2.c's that print what those do.
+struct Peers {
+  Peers() {
+    const std::string from = "convert " + tiny.folder.path().string() + " ";
+    REQUIRE(run_rungs(from + (folder / "m.gguf").string()).status == 0);
+    REQUIRE(run_rungs(from + (folder / "m.bin").string()).status == 0);
+    program("llama-bench", R"(echo '[{"avg_ts": 100.0}]')");
+    program("llama-batched-bench", R"(echo noise; echo '{"speed_tg": 200.0}')");
+    program("run", "echo 'achieved tok/s: 300.000000' >&2");
+  }
+  void program(const std::string& name, const std::string& line) const {
+    write_file(folder / name, "#!/bin/sh\n" + line + "\n");
+    std::filesystem::permissions(folder / name, std::filesystem::perms::owner_all);
+  }
+  std::string with(const std::string& model, const std::string& peer, int rounds = 2) const {
+    return fmt::format("bench peers --rounds {} --threads 1 --model {} --{}", rounds, (folder / model).string(), peer);
+  }
+  TinyLlama tiny{140};
+  Folder folder;
+};
+
+}  // namespace
+
+TEST_CASE("bench peers compares with what other engines print") {
+  const Peers peers;
+  const Outcome cpp =
+      run_rungs(peers.with("m.gguf", "llama-cpp ") + peers.folder.path().string() + " --json", "LC_ALL=C");
+  REQUIRE_MESSAGE(cpp.status == 0, cpp.err);
+  const json report = json::parse(cpp.out);
+  CHECK(report["peer"] == "llama.cpp");
+  REQUIRE(report["tasks"].size() == 10);
+  for (const json& task : report["tasks"]) {
+    const bool batch = task["task"].get<std::string>().starts_with("batch");
+    CHECK(task["peer"] == (batch ? 200.0 : 100.0));
+    CHECK(task["least_ratio"] <= task["ratio"]);
+    CHECK(task["ratio"].get<double>() == doctest::Approx(task["rungs"].get<double>() / (batch ? 200 : 100)));
+  }
+  const Outcome c = run_rungs(peers.with("m.bin", "llama2c ") + (peers.folder / "run").string());
+  CHECK(c.status == 0);
+  CHECK(c.out.find("llama2.c") != std::string::npos);
+  CHECK(c.out.find("decode ") != std::string::npos);
+  CHECK(c.out.find("prompt") == std::string::npos);
+}
+
+TEST_CASE("bench peers says what is missing") {
+  const Peers peers;
+  const std::string here = peers.folder.path().string(), nowhere = (peers.folder / "nowhere").string();
+  check_fails(peers.with("m.gguf", "llama-cpp ") + nowhere, 2,
+              "llama-cpp: wanted a folder with llama-bench, in it, in bin or in build/bin, found none in " + nowhere);
+  check_fails(peers.with("m.bin", "llama2c ") + nowhere, 2,
+              "llama2c: wanted its program, called run, found no file " + nowhere);
+  check_fails(peers.with("m.bin", "llama-cpp ") + here, 2,
+              "model: wanted a .gguf, which llama.cpp reads, too, found " + (peers.folder / "m.bin").string() +
+                  "; `rungs convert` makes one");
+  check_fails("bench peers --model x.gguf", 2, "wanted one of --llama-cpp and --llama2c");
+  check_fails(peers.with("m.gguf", "llama-cpp ", 0) + here, 2, "rounds: wanted 1 to 100, found 0");
+  peers.program("llama-bench", "echo '[{}]'");
+  const Outcome silent = run_rungs(peers.with("m.gguf", "llama-cpp ") + here);
+  CHECK(silent.status == 1);
+  CHECK(silent.err.find("wanted \"avg_ts\" in what it prints, found none") != std::string::npos);
+  peers.program("run", "exit 3");
+  CHECK(run_rungs(peers.with("m.bin", "llama2c ") + (peers.folder / "run").string()).err.find("ended with status") !=
+        std::string::npos);
 }
 
 TEST_CASE("bench batch says before it begins that a batch or a context needs more memory than is free") {

@@ -122,6 +122,22 @@ struct BenchBatchCommand {
 };
 int bench_batch(const BenchBatchCommand& command);
 
+struct BenchEngineCommand {
+  std::string model;     ///< a LLaMA
+  std::string out = {};  ///< .json; "": none
+  bool json = false;
+};
+int bench_engine(const BenchEngineCommand& command);
+
+struct BenchPeersCommand {
+  std::string model;               ///< a .gguf, or for llama2.c a .bin
+  std::string llama_cpp, llama2c;  ///< the folder of llama.cpp's programs, or llama2.c's program
+  int64_t rounds = 3;
+  std::string out = {};  ///< .json; "": none
+  bool json = false;
+};
+int bench_peers(const BenchPeersCommand& command);
+
 struct RandomModelCommand {
   std::string directory;  ///< made where it is not there
   std::string shape = "stories15M";

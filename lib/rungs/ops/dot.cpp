@@ -122,7 +122,7 @@ static HWY_INLINE void unpack(const q8_0& block, BlockNumbers& w) {
   const hn::Rebind<int8_t, Shorts> bytes;
   HWY_UNROLL(4)
   for (int i = 0; i < block_elements / shorts; ++i)
-      w.q[i] = hn::PromoteTo(Shorts(), hn::LoadU(bytes, block.q + i * shorts));
+    w.q[i] = hn::PromoteTo(Shorts(), hn::LoadU(bytes, block.q + i * shorts));
 }
 static HWY_INLINE void unpack(const q4_0& block, BlockNumbers& w) {
   const Shorts d;
@@ -165,8 +165,8 @@ static HWY_INLINE Vector block_product(const BlockNumbers& w, const int16_t* x) 
   const hn::RepartitionToWide<Shorts> products;
   auto some = hn::Zero(products), others = hn::Zero(products);
   HWY_UNROLL(4)
-  for (int i = 0; i < block_elements / shorts; ++i) some =
-      hn::ReorderWidenMulAccumulate(products, w.q[i], hn::LoadU(Shorts(), x + i * shorts), some, others);
+  for (int i = 0; i < block_elements / shorts; ++i)
+    some = hn::ReorderWidenMulAccumulate(products, w.q[i], hn::LoadU(Shorts(), x + i * shorts), some, others);
   return hn::ConvertTo(Lanes(), hn::Add(some, others));
 #endif
 }

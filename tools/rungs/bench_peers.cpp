@@ -1,0 +1,158 @@
+// rungs bench peers: this library and other engines on the same file, turn by turn.
+#include <fmt/format.h>
+#include <omp.h>
+#include <stdio.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "bench_parts.hpp"
+#include "engine_tasks.hpp"
+#include "rungs/base/json.hpp"
+#include "rungs/base/terminal.hpp"
+#include "rungs/measure/bandwidth.hpp"
+#include "rungs/measure/measure.hpp"
+
+namespace rungs {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string quoted_for_shell(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+/// What a program prints on either stream that the command keeps. \throws Error when it does not end well
+std::string output_of(const std::string& command) {
+  FILE* pipe = popen(command.c_str(), "r");
+  if (!pipe) throw Error(fmt::format("{}: cannot be run", command));
+  std::string output;
+  char some[4096];
+  while (const size_t n = fread(some, 1, sizeof some, pipe)) output.append(some, n);
+  if (const int status = pclose(pipe); status != 0)
+    throw Error(fmt::format("{}: ended with status {}; it printed: {}", command, status, output.substr(0, 200)));
+  return output;
+}
+
+/// A program of llama.cpp, in its folder, in bin, or in build/bin. \throws UsageError
+std::string llama_program(const fs::path& folder, const char* name) {
+  for (const char* inside : {"", "bin", "build/bin"})
+    if (fs::exists(folder / inside / name)) return (folder / inside / name).string();
+  throw UsageError(fmt::format("llama-cpp: wanted a folder with {}, in it, in bin or in build/bin, found none in {}",
+                               name, folder.string()));
+}
+
+/// The number that a line of JSON has under this key. \throws Error
+double number_in(const json& object, const char* key, const std::string& command) {
+  if (object.is_object() && object.contains(key) && object[key].is_number()) return object[key];
+  throw Error(fmt::format("{}: wanted \"{}\" in what it prints, found none", command, key));
+}
+
+/// Tokens a second of the first 64, as llama2.c's program says. Its tokenizer.bin lies beside it.
+double llama2c(const fs::path& program, const std::string& model, const EngineTask& task) {
+  const std::string command =
+      fmt::format("OMP_NUM_THREADS={} {} {} -z {} -t 0 -n 64 2>&1", task.threads, quoted_for_shell(program.string()),
+                  quoted_for_shell(model), quoted_for_shell((program.parent_path() / "tokenizer.bin").string()));
+  const std::string output = output_of(command), key = "achieved tok/s: ";
+  const size_t at = output.rfind(key);
+  const double speed = at == std::string::npos ? 0 : std::atof(output.c_str() + at + key.size());
+  if (speed <= 0)
+    throw Error(fmt::format("{}: wanted \"{}\" and a number in what it prints, found none", command, key));
+  return speed;
+}
+
+/// Tokens a second of llama.cpp's own benchmarks.
+double llama_cpp(const std::string& folder, const std::string& model, const EngineTask& task) {
+  const Call& call = task.call;
+  const std::string common = fmt::format("-m {} -t {}", quoted_for_shell(model), task.threads);
+  if (task.kind == EngineTask::Kind::batch) {
+    const std::string command =
+        fmt::format("{} {} -c 4096 -npp {} -ntg 16 -npl {} --output-format jsonl 2>/dev/null",
+                    quoted_for_shell(llama_program(folder, "llama-batched-bench")), common, call.past, call.batch);
+    const std::string output = output_of(command);
+    const size_t begin = output.find('{');
+    if (begin == std::string::npos) throw Error(fmt::format("{}: printed no results", command));
+    const std::string line = output.substr(begin, output.find('\n', begin) - begin);
+    return number_in(parse_json(line, command), "speed_tg", command);
+  }
+  const bool prompt = task.kind == EngineTask::Kind::prompt, far = call.past > 64;
+  const std::string what = prompt ? fmt::format("-p {} -n 0 -r {}", call.rows, call.rows < 100 ? 10 : 3)
+                           : far  ? fmt::format("-p 0 -n 16 -d {} -r 1", call.past)
+                                  : "-p 0 -n 64 -r 1";
+  const std::string command =
+      fmt::format("{} {} {} -o json 2>/dev/null", quoted_for_shell(llama_program(folder, "llama-bench")), common, what);
+  const json results = parse_json(output_of(command), command);
+  return number_in(results.is_array() && !results.empty() ? results[0] : json(), "avg_ts", command);
+}
+
+struct Comparison {
+  EngineTask task;
+  std::vector<double> ours, theirs, ratios;  // tokens a second
+  int noisy = 0;                             ///< rounds in which something else took the memory
+};
+
+}  // namespace
+
+int bench_peers(const BenchPeersCommand& command) {
+  const bool has_llama2c = !command.llama2c.empty();
+  if (has_llama2c == !command.llama_cpp.empty()) throw UsageError("wanted one of --llama-cpp and --llama2c");
+  const char *const extension = has_llama2c ? ".bin" : ".gguf", *const peer = has_llama2c ? "llama2.c" : "llama.cpp";
+  if (fs::path(command.model).extension() != extension)
+    throw UsageError(fmt::format("model: wanted a {}, which {} reads, too, found {}; `rungs convert` makes one",
+                                 extension, peer, command.model));
+  if (has_llama2c && !fs::exists(command.llama2c))
+    throw UsageError(fmt::format("llama2c: wanted its program, called run, found no file {}", command.llama2c));
+  if (!has_llama2c)
+    for (const char* name : {"llama-bench", "llama-batched-bench"}) llama_program(command.llama_cpp, name);
+  if (command.rounds < 1 || command.rounds > 100)
+    throw UsageError(fmt::format("rounds: wanted 1 to 100, found {}", command.rounds));
+  EngineBench bench(command.model, omp_get_max_threads());
+  std::vector<Comparison> all;
+  for (const EngineTask& task : bench.tasks())
+    if (!has_llama2c || task.name() == "decode") all.push_back({task, {}, {}, {}});
+  {
+    Progress progress("Measuring", command.rounds * int64_t(all.size()));
+    for (int64_t round = 0; round < command.rounds; ++round)
+      for (Comparison& c : all) {
+        const double before = bandwidth(c.task.threads);
+        const double ours = c.task.tokens() / bench.seconds(c.task);
+        const double theirs = has_llama2c ? llama2c(command.llama2c, command.model, c.task)
+                                          : llama_cpp(command.llama_cpp, command.model, c.task);
+        if (!agree(before, bandwidth(c.task.threads))) ++c.noisy;
+        c.ours.push_back(ours), c.theirs.push_back(theirs), c.ratios.push_back(ours / theirs);
+        progress.advance();
+      }
+  }
+  ordered_json report = begin_report("bench peers", command.model, {});
+  report["peer"] = peer;
+  report["rounds"] = command.rounds;
+  if (!command.json)
+    fmt::print("{} on {}, {} rounds; tokens a second, medians\n\n{:<22}{:>8}{:>10}{:>12}{:>8}{:>16}{:>8}\n",
+               shown_path(command.model), machine(), command.rounds, "", "threads", "Rungs", peer, "ratio",
+               "from ... to", "noisy");
+  for (const Comparison& c : all) {
+    const auto [least, most] = std::minmax_element(c.ratios.begin(), c.ratios.end());
+    report["tasks"].push_back({{"task", c.task.name()},
+                               {"threads", c.task.threads},
+                               {"rungs", median(c.ours)},
+                               {"peer", median(c.theirs)},
+                               {"ratio", median(c.ratios)},
+                               {"least_ratio", *least},
+                               {"largest_ratio", *most},
+                               {"noisy_rounds", c.noisy}});
+    if (!command.json)
+      fmt::print("{:<22}{:>8}{:>10.4g}{:>12.4g}{:>8.2f}{:>16}{:>8}\n", c.task.name(), c.task.threads, median(c.ours),
+                 median(c.theirs), median(c.ratios), fmt::format("{:.2f} ... {:.2f}", *least, *most), c.noisy);
+  }
+  if (command.json) fmt::print("{}\n", report.dump(2));
+  if (!command.out.empty()) write_report(command.out, report, "", {});
+  return 0;
+}
+
+}  // namespace rungs

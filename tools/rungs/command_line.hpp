@@ -1,0 +1,56 @@
+/// What the command line is made of. Only the files that include this compile CLI11, which takes seconds.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "commands.hpp"
+
+namespace rungs {
+
+inline const std::string decoder = RUNGS_SOURCE_DIR "/weights/decoder", stories = RUNGS_SOURCE_DIR "/weights/stories";
+
+/// As Meta's own program for LLaMA generates.
+inline GenerateOptions usual_options() {
+  GenerateOptions options;
+  options.sampling.temperature = 0.6;
+  options.sampling.top_p = 0.9;
+  options.max_tokens = 64;
+  return options;
+}
+
+struct CommandLine {
+  char** argv;
+  CLI::App app{"Rungs: a transformer, step by step.", "rungs"};
+  std::string lesson = {};
+  bool list_as_json = false;
+  GradeOptions grade = {};
+  ProfileCommand profile = {};
+  GenerateCommand generate{.model = stories, .options = usual_options()};
+  LogitsCommand logits{.model = stories};
+  TokenizeCommand tokenize{};
+  BenchCacheCommand cache{decoder, {10, 50, 100, 500, 1000}, 64, RUNGS_SOURCE_DIR "/bench/results/cache.json"};
+  BenchBatchCommand batch{.model = stories, .batches = {1, 8, 16}, .out = RUNGS_SOURCE_DIR "/bench/results/batch.json"};
+  BenchEngineCommand engine{.model = stories};
+  BenchPeersCommand peers = {};
+  RandomModelCommand random = {};
+  InspectCommand inspect = {};
+  ConvertCommand convert = {};
+  CalcMemoryCommand calc_memory = {};
+  CalcIntensityCommand calc_intensity = {};
+  CalcRooflineCommand calc_roofline = {};
+  std::function<int()> chosen = {};
+};
+
+/// A command that `does` something once everything was parsed.
+CLI::App* add_command(CommandLine& line, CLI::App& parent, const char* group, const char* name, const char* says,
+                      std::function<int()> does);
+void add_threads(CLI::App* command);
+CLI::Option* add_device(CLI::App* command, DeviceChoice& device, char** argv);
+
+/// The commands that measure and those that calculate.
+///@{
+void add_measuring(CommandLine& line);
+void add_calc(CommandLine& line);
+///@}
+
+}  // namespace rungs
