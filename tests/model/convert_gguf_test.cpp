@@ -10,6 +10,7 @@
 #include "rungs/model/llama_layout.hpp"
 #include "rungs/model/random_llama.hpp"
 #include "rungs/tensor/quantize.hpp"
+#include "rungs/tokenizer/gguf_tokenizer.hpp"
 #include "support.hpp"
 
 using namespace rungs;
@@ -111,6 +112,7 @@ TEST_CASE("rows that no block divides stay, and what would be rounded twice is r
   CHECK(done.quantized.size() + done.kept.size() == 7 * size_t(load_config(checkpoint("sharded_f32")).num_layers) + 1);
   CHECK_FALSE(done.kept.empty());
   CHECK(done.no_tokenizer.find("wanted a SentencePiece model or a tokenizer.json") != std::string::npos);
+  CHECK_FALSE(has_tokenizer(read_gguf_metadata(folder / "a.gguf")));
   CHECK(open_gguf(folder / "a.gguf").tensors.get(done.kept.front()).dtype() == DType::f32);
 
   CHECK_THROWS_WITH_AS(convert_llama(checkpoint("gguf_q8_0/model.gguf"), folder / "b.gguf", {.dtype = DType::q4_0}),

@@ -5,6 +5,7 @@
 #include "rungs/base/error.hpp"
 #include "rungs/base/file.hpp"
 #include "rungs/model/llama_gguf.hpp"
+#include "rungs/tokenizer/gguf_tokenizer.hpp"
 #include "rungs/tokenizer/utf8.hpp"
 
 namespace rungs {
@@ -57,7 +58,7 @@ std::filesystem::path tokenizer_path(const std::string& model, const std::string
   if (!fs::is_regular_file(model)) return model;
   const fs::path beside = fs::path(model).parent_path();
   if (!is_gguf(model)) return beside / "tokenizer.bin";
-  return read_gguf_metadata(model).has("tokenizer.ggml.model") ? fs::path(model) : beside;
+  return has_tokenizer(read_gguf_metadata(model)) ? fs::path(model) : beside;
 }
 
 void check_vocabulary(const Tokenizer& tokenizer, const std::filesystem::path& path, const Config& config) {

@@ -192,6 +192,7 @@ static Converted to_gguf(const LlamaCheckpoint& model, const fs::path& to, const
         keys.push_back(std::move(key));
   } catch (const UsageError& e) {
     done.no_tokenizer = e.what();
+    keys.emplace_back("tokenizer.ggml.model", std::string(no_gguf_tokenizer));
   }
   int64_t bytes = 0;
   for (const TensorToSave& t : tensors) bytes += int64_t(bytes_of(t.dtype, t.shape.count()));

@@ -195,6 +195,10 @@ Keys keys_of(const json& file, const std::string& name) {
 
 }  // namespace
 
+bool has_tokenizer(const GgufMetadata& m) {
+  return m.has("tokenizer.ggml.model") && m.text("tokenizer.ggml.model") != no_gguf_tokenizer;
+}
+
 std::unique_ptr<Tokenizer> tokenizer_of_gguf(const GgufMetadata& m, const std::string& file) {
   const std::string& kind = m.text("tokenizer.ggml.model");
   if (kind == "llama") return sentencepiece_of(m, file);
