@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include "ops/expected.hpp"
+#include "rungs/ops/dot.hpp"
 #include "rungs/ops/matmul.hpp"
 
 using namespace rungs;
@@ -76,14 +77,14 @@ TEST_CASE("quantized weights: whole numbers multiply exactly") {
 TEST_CASE("quantized weights: the product of what x and the weight are rounded to") {
   CpuOps ops;
   for (const DType dtype : {DType::q8_0, DType::q4_0})
-    for (const int64_t N : {1, 2, 5, 33, 70, 330})  // beyond 320 x is not quantized
+    for (const int64_t N : {1, 2, 5, 33, 70, 330})
       for (const auto& [C, K] : {std::pair<int64_t, int64_t>{32, 6}, {1056, 9}, {2112, 5}}) {
         CAPTURE(name_of(dtype));
         CAPTURE(N);
         CAPTURE(C);
         const Tensor x = random_tensor({N, C}, 1), weight = converted(random_tensor({K, C}, 2), dtype);
         Tensor seen = x.copy();
-        for (int64_t i = 0; N <= 320 && i < seen.count(); i += block_elements) {
+        for (int64_t i = 0; i < seen.count(); i += block_elements) {
           float largest = 0;
           for (int64_t j = i; j < i + block_elements; ++j) largest = std::max(largest, std::fabs(x.flat(j)));
           const float scale = largest / 127;
@@ -118,13 +119,14 @@ TEST_CASE("a row's product is the same alone and among others, on one thread and
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::q8_0, DType::q4_0})
     // Enough bytes for several threads; then rows of several chunks, of which a cache does not hold all of x.
     for (const auto& [N, C, K] :
-         {std::tuple<int64_t, int64_t, int64_t>{11, 259, 2062}, {70, 2100, 21}, {70, 2112, 21}}) {
-      if (is_quantized(dtype) && C % block_elements != 0) continue;
+         {std::tuple<int64_t, int64_t, int64_t>{11, 259, 2062}, {70, 2100, 21}, {70, 2112, 21}, {300, 2112, 37}}) {
+      if (N > small_batch_rows(dtype) || (is_quantized(dtype) && C % block_elements != 0)) continue;
       const Tensor x = random_tensor({N, C}, 1), weight = converted(random_tensor({K, C}, 2), dtype);
       Tensor all({N, K});
       ops.linear(all, x, weight, {});
       for (const int t : {1, threads})
-        for (const int64_t together : {1, 2, 3, 4, 5, 7, 8}) {
+        for (const int64_t together : {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 23, 70, 258}) {
+          if (together > N) break;
           CAPTURE(name_of(dtype));
           CAPTURE(N);
           CAPTURE(t);

@@ -9,9 +9,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
 
 #include "rungs/ops/floats.hpp"
+#include "rungs/ops/quantized_product.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rungs::HWY_NAMESPACE {
@@ -61,133 +61,16 @@ struct FourRows {
   int64_t k[4];  ///< the columns of out that they belong to
 };
 
-/// Rows of x beside weights that are floats.
-struct Floats {
-  const float* x;
-  int64_t stride;
-  Floats from(int64_t row, int64_t c) const { return {x + row * stride + c, stride}; }
-};
-
-/// Rows of x beside quantized weights: whole numbers, and a scale for each block.
-struct Numbers {
-  const int16_t* q;
-  const float* scale;
-  int64_t stride;  ///< of both, in floats
-  Numbers from(int64_t row, int64_t c) const {
-    return {q + row * 2 * stride + c, scale + row * stride + c / block_elements, stride};
-  }
-};
-
 /// sum[i][r] += lanes of half p of w[i] · x[r].
 template <int p, int R, class W>
-static HWY_INLINE void multiply_add(Vector (&sum)[4][R], const FourRows<W>& rows, const Floats& x, int64_t c) {
+static HWY_INLINE void multiply_add(Vector (&sum)[4][R], const FourRows<W>& rows, const float* x, int64_t x_stride,
+                                    int64_t c) {
   Vector x_r[R];
-  HWY_UNROLL(8) for (int r = 0; r < R; ++r) x_r[r] = hn::LoadU(Lanes(), x.x + r * x.stride + c + p * lanes());
+  HWY_UNROLL(8) for (int r = 0; r < R; ++r) x_r[r] = hn::LoadU(Lanes(), x + r * x_stride + c + p * lanes());
   HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
     const Vector weight = half<p>(rows.w[i] + c);
     HWY_UNROLL(8) for (int r = 0; r < R; ++r) sum[i][r] = hn::MulAdd(weight, x_r[r], sum[i][r]);
   }
-}
-
-/// sum[i][r] += lanes of w[i] · x[r] over elements [first, last) as far as they fill vectors. Where that ends.
-template <int R, class W>
-static HWY_INLINE int64_t add_products(Vector (&sum)[4][R], const FourRows<W>& rows, const Floats& x, int64_t first,
-                                       int64_t last) {
-  const int64_t step = 2 * lanes(), whole = first + (last - first) / step * step;
-  for (int64_t c = first; c < whole; c += step) {
-    multiply_add<0>(sum, rows, x, c);
-    multiply_add<1>(sum, rows, x, c);
-    if (R == 1 && sizeof(W) == 2)  // the processor asks for what comes next by itself too, but stops at every page
-      HWY_UNROLL(4) for (int i = 0; i < 4; ++i) hwy::Prefetch(rows.w[i] + c + 256);
-  }
-  return whole;
-}
-
-/// The numbers of a block of 32.
-#if HWY_TARGET == HWY_SCALAR
-struct BlockNumbers {
-  int8_t q[block_elements];
-};
-static HWY_INLINE void unpack(const q8_0& block, BlockNumbers& w) { std::copy_n(block.q, block_elements, w.q); }
-static HWY_INLINE void unpack(const q4_0& block, BlockNumbers& w) {
-  for (int i = 0; i < 16; ++i) w.q[i] = int8_t((block.q[i] & 15) - 8), w.q[i + 16] = int8_t((block.q[i] >> 4) - 8);
-}
-#else
-using Shorts = hn::ScalableTag<int16_t>;
-constexpr int64_t shorts = hn::MaxLanes(Shorts());
-struct BlockNumbers {
-  hn::Vec<Shorts> q[block_elements / shorts];
-};
-static HWY_INLINE void unpack(const q8_0& block, BlockNumbers& w) {
-  const hn::Rebind<int8_t, Shorts> bytes;
-  HWY_UNROLL(4)
-  for (int i = 0; i < block_elements / shorts; ++i)
-    w.q[i] = hn::PromoteTo(Shorts(), hn::LoadU(bytes, block.q + i * shorts));
-}
-static HWY_INLINE void unpack(const q4_0& block, BlockNumbers& w) {
-  const Shorts d;
-  const auto eight = hn::Set(d, 8);
-#if HWY_TARGET <= HWY_AVX3  // all 32 in one vector
-  const hn::FixedTag<uint8_t, 16> sixteen;
-  const hn::Rebind<uint8_t, Shorts> bytes;
-  const auto pairs = hn::LoadU(sixteen, block.q);
-  const auto both = hn::Combine(bytes, hn::ShiftRight<4>(pairs), hn::And(pairs, hn::Set(sixteen, 15)));
-  w.q[0] = hn::Sub(hn::PromoteTo(d, both), eight);
-#else
-  const hn::Rebind<uint8_t, Shorts> bytes;
-  constexpr int half = block_elements / 2 / shorts;
-  HWY_UNROLL(2) for (int i = 0; i < half; ++i) {
-    const auto pairs = hn::PromoteTo(d, hn::LoadU(bytes, block.q + i * shorts));
-    w.q[i] = hn::Sub(hn::And(pairs, hn::Set(d, 15)), eight);
-    w.q[i + half] = hn::Sub(hn::ShiftRight<4>(pairs), eight);
-  }
-#endif
-}
-#endif
-
-static HWY_INLINE float float_of(f16 x) {
-#if HWY_TARGET == HWY_SCALAR
-  return to_float(x);
-#else
-  const hn::CappedTag<float, 1> one;
-  const hn::Rebind<hwy::float16_t, hn::CappedTag<float, 1> > half_of_one;
-  return hn::GetLane(hn::PromoteTo(one, hn::LoadU(half_of_one, reinterpret_cast<const hwy::float16_t*>(&x))));
-#endif
-}
-
-/// Lanes whose sum is that of the products of a block; whole numbers, so exact.
-static HWY_INLINE Vector block_product(const BlockNumbers& w, const int16_t* x) {
-#if HWY_TARGET == HWY_SCALAR
-  int32_t sum = 0;
-  for (int64_t i = 0; i < block_elements; ++i) sum += w.q[i] * x[i];
-  return hn::Set(Lanes(), float(sum));
-#else
-  const hn::RepartitionToWide<Shorts> products;
-  auto some = hn::Zero(products), others = hn::Zero(products);
-  HWY_UNROLL(4)
-  for (int i = 0; i < block_elements / shorts; ++i)
-    some = hn::ReorderWidenMulAccumulate(products, w.q[i], hn::LoadU(Shorts(), x + i * shorts), some, others);
-  return hn::ConvertTo(Lanes(), hn::Add(some, others));
-#endif
-}
-
-/// The same with quantized weights, a block after the other: the sum of its products times both scales.
-template <int R, class Q>
-static HWY_INLINE int64_t add_products(Vector (&sum)[4][R], const FourRows<Q>& rows, const Numbers& x, int64_t first,
-                                       int64_t last) {
-  for (int64_t b = first / block_elements; b < last / block_elements; ++b) HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
-      const Q& block = rows.w[i][b];
-      if (R == 1) hwy::Prefetch(&block + 512 / sizeof(Q));
-      BlockNumbers w;
-      unpack(block, w);
-      const float scale = float_of(block.scale);
-      HWY_UNROLL(8) for (int r = 0; r < R; ++r) {
-        const Vector scales = hn::Set(Lanes(), scale * x.scale[r * x.stride + b]);
-        const int16_t* q = x.q + r * 2 * x.stride + b * block_elements;
-        sum[i][r] = hn::MulAdd(block_product(w, q), scales, sum[i][r]);
-      }
-    }
-  return last;
 }
 
 /// out[i] = the sum of the lanes of the i-th vector.
@@ -212,23 +95,28 @@ static HWY_INLINE void sums_of_lanes(float out[4], Vector a, Vector b, Vector c,
 
 /// The sums of four rows of w with R of x over n elements, which are added to out if it `adds`: a chunk at a time, so
 /// that an element does not depend on what is computed beside it.
-template <int R, class W, class X>
-static HWY_INLINE void block(float* out, int64_t out_stride, const FourRows<W>& rows, const X& x, int64_t n,
-                             bool adds) {
+template <int R, class W>
+static HWY_INLINE void block(float* out, int64_t out_stride, const FourRows<W>& rows, const float* x, int64_t x_stride,
+                             int64_t n, bool adds) {
   float totals[R][4];  // a row may stand twice among those of w, so out is read before any of it is written
   for (int r = 0; r < R; ++r)
     for (int i = 0; i < 4; ++i) totals[r][i] = adds ? out[r * out_stride + rows.k[i]] : 0;
+  const int64_t step = 2 * lanes();
   for (int64_t first = 0; first < n; first += chunk) {
-    const int64_t last = std::min(n, first + chunk);
+    const int64_t last = std::min(n, first + chunk), whole = first + (last - first) / step * step;
     Vector sum[4][R];
     HWY_UNROLL(4) for (int i = 0; i < 4; ++i) HWY_UNROLL(8) for (int r = 0; r < R; ++r) sum[i][r] = hn::Zero(Lanes());
-    const int64_t whole = add_products(sum, rows, x, first, last);
+    for (int64_t c = first; c < whole; c += step) {
+      multiply_add<0>(sum, rows, x, x_stride, c);
+      multiply_add<1>(sum, rows, x, x_stride, c);
+      if (R == 1 && sizeof(W) == 2)  // the processor asks for what comes next by itself too, but stops at every page
+        HWY_UNROLL(4) for (int i = 0; i < 4; ++i) hwy::Prefetch(rows.w[i] + c + 256);
+    }
     HWY_UNROLL(8) for (int r = 0; r < R; ++r) {
       float some[4];
       sums_of_lanes(some, sum[0][r], sum[1][r], sum[2][r], sum[3][r]);
       for (int i = 0; i < 4; ++i) {
-        if constexpr (std::is_same_v<X, Floats>)
-          for (int64_t c = whole; c < last; ++c) some[i] += value_of(rows.w[i][c]) * x.x[r * x.stride + c];
+        for (int64_t c = whole; c < last; ++c) some[i] += value_of(rows.w[i][c]) * x[r * x_stride + c];
         totals[r][i] += some[i];
       }
     }
@@ -239,10 +127,10 @@ static HWY_INLINE void block(float* out, int64_t out_stride, const FourRows<W>& 
 
 /// Four rows of w with N of x, as many at a time as registers allow, and none alone that could be one of two. To upcast
 /// 16 bits takes registers too.
-template <class W, class X>
-static HWY_INLINE void rows_of_x(float* out, int64_t out_stride, const FourRows<W>& rows, const X& x, int64_t N,
-                                 int64_t n, bool adds) {
-  constexpr int most = sizeof(W) == 2 && widest == 3 ? 2 : widest;
+template <class W>
+static HWY_INLINE void rows_of_x(float* out, int64_t out_stride, const FourRows<W>& rows, const float* x, int64_t N,
+                                 int64_t x_stride, int64_t n, bool adds) {
+  constexpr int most = sizeof(W) == 4 || widest > 3 ? widest : 2;
   for (int64_t done = 0; done < N;) {
     const int64_t left = N - done;
     const bool one_would_be_left = left == most + 1 && most > 2;
@@ -250,15 +138,15 @@ static HWY_INLINE void rows_of_x(float* out, int64_t out_stride, const FourRows<
                       : left == 3 || left > 4            ? 3
                                                          : std::min<int64_t>(left, 2);
     float* o = out + done * out_stride;
-    const X x_r = x.from(done, 0);
+    const float* x_r = x + done * x_stride;
     if (R == most)
-      block<most>(o, out_stride, rows, x_r, n, adds);
+      block<most>(o, out_stride, rows, x_r, x_stride, n, adds);
     else if (R == 3)
-      block<3>(o, out_stride, rows, x_r, n, adds);
+      block<3>(o, out_stride, rows, x_r, x_stride, n, adds);
     else if (R == 2)
-      block<2>(o, out_stride, rows, x_r, n, adds);
+      block<2>(o, out_stride, rows, x_r, x_stride, n, adds);
     else
-      block<1>(o, out_stride, rows, x_r, n, adds);
+      block<1>(o, out_stride, rows, x_r, x_stride, n, adds);
     done += R;
   }
 }
@@ -266,12 +154,11 @@ static HWY_INLINE void rows_of_x(float* out, int64_t out_stride, const FourRows<
 /// out[n, k] = x[n] · w[k] for K rows of w and N rows of x. Four quarters of w are read side by side: each is one long
 /// stream that the processor sees coming, where short rows would start a stream every time. Rows of x that the cache
 /// does not hold whole are read a chunk at a time.
-template <class W, class X>
-static HWY_INLINE void dots(float* out, int64_t out_stride, const X& x, int64_t N, const W* w, int64_t K,
-                            int64_t w_stride, int64_t C) {
+template <class W>
+static HWY_INLINE void dots(float* out, int64_t out_stride, const float* x, int64_t N, int64_t x_stride, const W* w,
+                            int64_t K, int64_t w_stride, int64_t C) {
   if (C == 0)
     for (int64_t n = 0; n < N; ++n) std::fill_n(out + n * out_stride, K, 0.0f);
-  constexpr int64_t elements = is_quantized(dtype_of<W>) ? block_elements : 1;  // of one W
   const int64_t quarter = (K + 3) / 4;
   for (int64_t n = 0; n < N; n += rows_at_a_time) {
     const int64_t some = std::min(rows_at_a_time, N - n);
@@ -281,56 +168,25 @@ static HWY_INLINE void dots(float* out, int64_t out_stride, const X& x, int64_t 
         FourRows<W> rows;  // the b-th of each quarter; where one has no more, that of the quarter before once more
         for (int64_t i = 0, k = b; i < 4; ++i, k += quarter) {
           rows.k[i] = k < K ? k : rows.k[i - 1];
-          rows.w[i] = w + (rows.k[i] * w_stride + c) / elements;
+          rows.w[i] = w + rows.k[i] * w_stride + c;
         }
-        rows_of_x(out + n * out_stride, out_stride, rows, x.from(n, c), some, std::min(depth, C - c), c > 0);
+        rows_of_x(out + n * out_stride, out_stride, rows, x + n * x_stride + c, some, x_stride, std::min(depth, C - c),
+                  c > 0);
       }
   }
 }
 
 static void dots_f32(float* out, int64_t out_stride, const float* x, int64_t N, int64_t x_stride, const float* w,
                      int64_t K, int64_t w_stride, int64_t C) {
-  dots(out, out_stride, Floats{x, x_stride}, N, w, K, w_stride, C);
+  dots(out, out_stride, x, N, x_stride, w, K, w_stride, C);
 }
 static void dots_f16(float* out, int64_t out_stride, const float* x, int64_t N, int64_t x_stride, const f16* w,
                      int64_t K, int64_t w_stride, int64_t C) {
-  dots(out, out_stride, Floats{x, x_stride}, N, w, K, w_stride, C);
+  dots(out, out_stride, x, N, x_stride, w, K, w_stride, C);
 }
 static void dots_bf16(float* out, int64_t out_stride, const float* x, int64_t N, int64_t x_stride, const bf16* w,
                       int64_t K, int64_t w_stride, int64_t C) {
-  dots(out, out_stride, Floats{x, x_stride}, N, w, K, w_stride, C);
-}
-
-static HWY_INLINE Numbers numbers_in(const float* x, int64_t x_stride, int64_t C) {
-  return {reinterpret_cast<const int16_t*>(x), x + C / 2, x_stride};
-}
-static void dots_q8_0(float* out, int64_t out_stride, const float* x, int64_t N, int64_t x_stride, const q8_0* w,
-                      int64_t K, int64_t w_stride, int64_t C) {
-  dots(out, out_stride, numbers_in(x, x_stride, C), N, w, K, w_stride, C);
-}
-static void dots_q4_0(float* out, int64_t out_stride, const float* x, int64_t N, int64_t x_stride, const q4_0* w,
-                      int64_t K, int64_t w_stride, int64_t C) {
-  dots(out, out_stride, numbers_in(x, x_stride, C), N, w, K, w_stride, C);
-}
-
-/// out = x as numbers_in reads it.
-static void quantize_row(float* out, const float* x, int64_t C) {
-  const Lanes d;
-  const hn::Rebind<int16_t, Lanes> whole;
-  auto* q = reinterpret_cast<int16_t*>(out);
-  for (int64_t first = 0; first < C; first += block_elements) {
-    Vector largest = hn::Zero(d), unusable = hn::Zero(d);  // 0 times what is no finite number is NaN
-    for (int64_t c = first; c < first + block_elements; c += lanes()) {
-      const Vector some = hn::LoadU(d, x + c);
-      largest = hn::Max(largest, hn::Abs(some));
-      unusable = hn::MulAdd(some, hn::Zero(d), unusable);
-    }
-    const float scale = hn::GetLane(hn::MaxOfLanes(d, largest)) / 127 + hn::GetLane(hn::SumOfLanes(d, unusable));
-    const Vector inverse = hn::Set(d, scale > 0 ? 1 / scale : 0);
-    for (int64_t c = first; c < first + block_elements; c += lanes())
-      hn::StoreU(hn::DemoteTo(whole, hn::NearestInt(hn::Mul(hn::LoadU(d, x + c), inverse))), whole, q + c);
-    out[C / 2 + first / block_elements] = scale;
-  }
+  dots(out, out_stride, x, N, x_stride, w, K, w_stride, C);
 }
 
 /// out = x in the order in which the halves of bf16 come.
@@ -387,39 +243,34 @@ namespace rungs {
 HWY_EXPORT(dots_f32);
 HWY_EXPORT(dots_bf16);
 HWY_EXPORT(dots_f16);
-HWY_EXPORT(dots_q8_0);
-HWY_EXPORT(dots_q4_0);
-HWY_EXPORT(quantize_row);
 HWY_EXPORT(evens_then_odds);
 HWY_EXPORT(add_sums);
 
 void small_batch_product(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last) {
-  const int64_t N = x.rows(), K = weight.rows(), C = weight.cols();
+  const int64_t N = x.rows(), K = weight.rows(), C = x.cols();
   if (first == last) return;
+  if (is_quantized(weight.dtype())) return quantized_product(out, x, weight, first, last);
   const auto run = [&](auto dots, const auto* w) {
-    dots(out.data() + first, K, x.data(), N, x.cols(), w, last - first, C, C);
+    dots(out.data() + first, K, x.data(), N, C, w + first * C, last - first, C, C);
   };
   switch (weight.dtype()) {
     case DType::bf16:
-      return run(HWY_DYNAMIC_DISPATCH(dots_bf16), weight.data<bf16>() + first * C);
+      return run(HWY_DYNAMIC_DISPATCH(dots_bf16), weight.data<bf16>());
     case DType::f16:
-      return run(HWY_DYNAMIC_DISPATCH(dots_f16), weight.data<f16>() + first * C);
-    case DType::q8_0:
-      return run(HWY_DYNAMIC_DISPATCH(dots_q8_0), weight.data<q8_0>() + first * C / block_elements);
-    case DType::q4_0:
-      return run(HWY_DYNAMIC_DISPATCH(dots_q4_0), weight.data<q4_0>() + first * C / block_elements);
+      return run(HWY_DYNAMIC_DISPATCH(dots_f16), weight.data<f16>());
     default:
-      return run(HWY_DYNAMIC_DISPATCH(dots_f32), weight.data() + first * C);
+      return run(HWY_DYNAMIC_DISPATCH(dots_f32), weight.data());
   }
 }
 
 int64_t arranged_floats(int64_t C, DType weight) {
-  return is_quantized(weight) ? C / 2 + C / block_elements : weight == DType::bf16 ? C : 0;
+  return is_quantized(weight) ? quantized_floats(C) : weight == DType::bf16 ? C : 0;
 }
 
 void arrange(Tensor& out, const Tensor& x, DType weight, int64_t first, int64_t last) {
-  const auto row = is_quantized(weight) ? HWY_DYNAMIC_DISPATCH(quantize_row) : HWY_DYNAMIC_DISPATCH(evens_then_odds);
-  for (int64_t n = first; n < last; ++n) row(out.data() + n * out.cols(), x.data() + n * x.cols(), x.cols());
+  if (is_quantized(weight)) return quantize_rows(out, x, first, last);
+  const int64_t C = x.cols();
+  for (int64_t n = first; n < last; ++n) HWY_DYNAMIC_DISPATCH(evens_then_odds)(out.data() + n * C, x.data() + n * C, C);
 }
 
 void dots_with_rows(const StridedRows<float>& scores, const StridedRows<const float>& x,

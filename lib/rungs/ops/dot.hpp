@@ -3,27 +3,28 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "rungs/tensor/tensor.hpp"
 
 namespace rungs {
 
 /// Rows of x up to which small_batch_product is the faster way: beside f32 than Eigen's product, beside 16 bits than to
-/// upcast the weight for it first (bench/prompts.cpp).
-inline int64_t small_batch_rows(DType weight) { return weight == DType::f32 ? 128 : 320; }
+/// upcast the weight for it first (bench/prompts.cpp); beside quantized weights always.
+inline int64_t small_batch_rows(DType weight) {
+  return is_quantized(weight) ? std::numeric_limits<int64_t>::max() : weight == DType::f32 ? 128 : 320;
+}
 
 /// Columns [first, last) of out = x · weightᵀ, on the calling thread.  out: (N, K) f32; x: (N, C) f32, arranged where
-/// the weight is bf16; weight: (K, C) f32, bf16 or f16. The sums are f32; an element is the same to the last bit
-/// whatever N, the columns and the threads are. Shapes are the caller's to check. \throws ShapeError for a weight of
-/// another dtype.
+/// arranged_floats() says so; weight: (K, C). The sums are f32; an element is the same to the last bit
+/// whatever N, the columns and the threads are. Shapes are the caller's to check.
 void small_batch_product(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last);
 
 /// Floats that arrange() makes of a row of C beside a weight of this dtype; 0 where x is read as it is.
 int64_t arranged_floats(int64_t C, DType weight);
 
 /// Rows [first, last) of x as small_batch_product reads them: beside bf16 in another order; beside q8_0 and q4_0
-/// quantized, each block of 32 to whole numbers x / scale, scale = max |x| / 127. A block with a NaN or an infinity has
-/// the scale NaN.  out: (N, arranged_floats); x: (N, C).
+/// quantized (ops/quantized_product.hpp).  out: (N, arranged_floats); x: (N, C).
 void arrange(Tensor& out, const Tensor& x, DType weight, int64_t first, int64_t last);
 
 /// Rows of floats in memory, each `stride` floats after the one before.
