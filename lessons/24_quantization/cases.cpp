@@ -59,8 +59,9 @@ void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
     for (int64_t i = 0; i < in["x"].count(); ++i) q.push_back(pieces.to_int8(in["x"](i), float(in.scalar("scale"))));
     output(rec, "q", q, in["x"].shape());
   } else if (in.run == "dot") {
-    output(rec, "out", pieces.dot(narrow<int8_t>(in["w"]), float(in.scalar("w_scale")), narrow<int8_t>(in["x"]),
-                                  float(in.scalar("x_scale"))));
+    output(rec, "out",
+           pieces.dot(narrow<int8_t>(in["w"]), float(in.scalar("w_scale")), narrow<int8_t>(in["x"]),
+                      float(in.scalar("x_scale"))));
   } else if (in.run == "predicted_error") {
     output(rec, "error", pieces.predicted_error(in["scale"]));
   } else if (in.run == "measured_error") {
@@ -80,8 +81,7 @@ void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
     } else if (in.run == "dequantize_groups") {
       pieces.dequantize_groups(out, int8_of(in, "q", "scale"), int64_t(in.scalar("group")));
     } else if (in.run == "dequantize_affine") {
-      pieces.dequantize_affine(out,
-                               {narrow<uint8_t>(in["q"]), float(in.scalar("scale")), int32_t(in.scalar("zero"))});
+      pieces.dequantize_affine(out, {narrow<uint8_t>(in["q"]), float(in.scalar("scale")), int32_t(in.scalar("zero"))});
     } else {
       out = Tensor({block_elements});
       q4_0 block{to_f16(float(in.scalar("scale"))), {}};

@@ -165,7 +165,7 @@ void scores_from_cache(Tensor& scores, const Tensor& q, const Int8& keys) {
   const int64_t H = q.dim(0), D = q.dim(1), S = keys.scale.dim(0), G = keys.scale.dim(1);
   for (int64_t h = 0; h < H; ++h)
     for (int64_t s = 0; s < S; ++s) {
-      const int64_t g = h / (H / G);                       // the key head that h reads
+      const int64_t g = h / (H / G);                        // the key head that h reads
       const int8_t* key = keys.q.data() + (s * G + g) * D;  // keys[s, g, :]
       // >>> scores(h, s) = Σ q(h, d) · key[d], times the scale of this token's head, over √D
       float sum = 0;

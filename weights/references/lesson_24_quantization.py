@@ -103,9 +103,10 @@ def run_quantize_affine(record, a, model):
     record.tap("lowest", lowest)
     record.tap("highest", highest)
     scale = (highest - lowest) / 255
-    zero = nearest(-lowest / scale) if scale != 0 else torch.tensor(0)
-    q = (nearest(x / scale) + zero).clamp(0, 255) if scale != 0 else torch.zeros(x.shape, dtype=torch.int64)
-    if scale != 0:
+    halves = bool((x / scale * 2 % 2 == 1).any())
+    zero = nearest(-lowest / scale, halves) if scale != 0 else torch.tensor(0)
+    q = (nearest(x / scale, halves) + zero).clamp(0, 255) if scale != 0 else torch.zeros(x.shape, dtype=torch.int64)
+    if scale != 0 and not halves:
         assert q.equal(torch.quantize_per_tensor(x.float(), float(scale), int(zero), torch.quint8).int_repr().long())
     record.out("scale", scale)
     record.out("zero", zero[None], "element")
@@ -202,9 +203,10 @@ def int8_cases(lesson):
     tensor("small", "small enough to be read in full", lambda rng: normal(rng, *size(2, 3)))
     tensor("rows", "rows of different size share one step", lambda rng: normal(rng, *size(3, 7)) * np.array([[1], [10], [100], [1], [1], [1]], np.float32)[:size(3)[0]])
     tensor("outlier", "one number is 100 times the others, which become 0 or 1", outlier)
-    rng = lesson.rng("dequantize_tensor")
-    lesson.add("dequantize_tensor_small", "dequantize_tensor", "whole numbers and one scale",
-               {"q": whole(rng, -127, 127, *size(3, 4)), "scale": np.array([0.0371], np.float32)}, run_dequantize_tensor)
+    for what, shape, scale, says in (("one_row", (1, 5), 3.5, "one row"), ("small", (3, 4), 0.0371, "whole numbers and one scale")):
+        rng = lesson.rng(f"dequantize_tensor_{what}")
+        lesson.add(f"dequantize_tensor_{what}", "dequantize_tensor", says,
+                   {"q": whole(rng, -127, 127, *size(*shape)), "scale": np.array([scale], np.float32)}, run_dequantize_tensor)
 
 
 def group_cases(lesson):
@@ -238,15 +240,15 @@ def block_cases(lesson):
         x = far_from_halves(lambda: make(rng).astype(np.float32), block_of) if what != "zeros" else np.zeros(BLOCK, np.float32)
         lesson.add(f"quantize_block_{what}", "quantize_block", says, {"x": x}, run_quantize_block)
 
-    def with_largest(rng, value):
-        x = rng.uniform(-1, 1, BLOCK)
-        x[11] = value
+    def with_largest(rng, value, other=0.5):
+        x = rng.uniform(-0.9, 0.9, BLOCK)
+        x[11], x[20] = value, other
         return x
 
     add("negative", "the largest magnitude is negative: the scale is positive", lambda rng: with_largest(rng, -1.7))
     add("positive", "the largest magnitude is positive: the scale is negative", lambda rng: with_largest(rng, 1.7))
     add("normal", "as weights come", lambda rng: normal(rng, BLOCK, scale=0.05))
-    add("both_ends", "numbers near the other end, which has no +8", lambda rng: with_largest(rng, -1.02))
+    add("both_ends", "a number near the other end, which has no +8", lambda rng: with_largest(rng, -1.02, 1.0))
     add("ramp", "each element differs from its neighbours", lambda rng: np.linspace(-1, 1.13, BLOCK) + 0.001 * rng.standard_normal(BLOCK))
     add("zeros", "only zeros: every nibble is 8", None)
     for what, scale, says in (("positive", 0.25, "a positive scale"), ("negative", -0.3125, "a negative scale")):
@@ -262,6 +264,8 @@ def affine_cases(lesson):
         rng = lesson.rng(f"affine_{what}")
         x = far_from_halves(lambda: rng.uniform(low, high, size).astype(np.float32), affine_of)
         lesson.add(f"quantize_affine_{what}", "quantize_affine", says, {"x": x}, run_quantize_affine)
+    lesson.add("quantize_affine_halves", "quantize_affine", "0 and the largest number lie in the middle of two steps: both go up, to 256",
+               {"x": np.array([-0.5, 254.5, 0.0, 10.25], np.float32)}, run_quantize_affine)
     lesson.add("quantize_affine_zeros", "quantize_affine", "only zeros", {"x": np.zeros(4, np.float32)}, run_quantize_affine)
     rng = lesson.rng("dequantize_affine")
     for what, zero in (("middle", 64), ("low", 0), ("high", 255)):
@@ -325,7 +329,7 @@ def cases(lesson):
 
 def save_held_out(root):
     """The first contexts of the text on which training measured its loss: (row, token), one token more than a context."""
-    rows = make_rows(random.Random(987654321), load_tokenizer(WEIGHTS / "stories"), 4, SHAPE.context, make_story)
+    rows = make_rows(random.Random(987654321), load_tokenizer(WEIGHTS / "stories"), 2, SHAPE.context, make_story)
     Lesson.save(root / "held_out" / "stories", rows.numpy().astype("<i4"))
 
 
