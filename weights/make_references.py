@@ -5,7 +5,8 @@
     python3 make_references.py --check                make them again elsewhere and compare to 1e-12
     python3 make_references.py --seed 7 --out DIR     other cases of the same format, for hidden tests
 
-needs: PyTorch and NumPy; for lesson 14 tokenizers 0.20; for lessons 15, 20 and 22 transformers 4.46, which brings tokenizers with it.
+needs: PyTorch and NumPy; for lessons 14 and 24 tokenizers 0.20; for lessons 15, 20 and 22 transformers 4.46, which brings tokenizers with it; for
+lesson 24 gguf 0.19.
 """
 import argparse
 import json

@@ -16,7 +16,7 @@ static void tap_numbers(const char* name, const std::vector<T>& q) {
 static void tap_number(const char* name, float number) { tap(name, Tensor::view_of(&number, {}, DType::f32)); }
 
 float int8_scale(std::span<const float> x) {
-  // >>> the largest magnitude shall become 127 steps; no element, or only zeros: 0
+  // >>> one step: max |x| / 127, which is 0 where all are 0
   float largest = 0;
   for (const float value : x) largest = std::max(largest, std::fabs(value));
   return largest / 127;
@@ -50,7 +50,7 @@ Int8 quantize_groups(const Tensor& x, int64_t group) {
   for (int64_t k = 0; k < K; ++k)
     for (int64_t g = 0; g < groups; ++g) {
       const float* row = x.data() + k * C;  // x[k, :]
-      // >>> out.scale(k, g): that of elements g · group to (g + 1) · group of the row, or to its end; out.q[k · C + c]
+      // >>> out.scale(k, g) of elements [g · group, (g + 1) · group) of the row, or to its end; out.q[k · C + c]
       const int64_t first = g * group, last = std::min(first + group, C);
       out.scale(k, g) = int8_scale({row + first, size_t(last - first)});
       for (int64_t c = first; c < last; ++c) out.q[k * C + c] = to_int8(row[c], out.scale(k, g));
@@ -69,7 +69,7 @@ void dequantize_groups(Tensor& out, const Int8& in, int64_t group) {
 
 q4_0 quantize_block(const Tensor& x) {
   float scale = 0;
-  // >>> the element of the largest magnitude, with its sign, shall become -8 steps: scale = that element / -8
+  // >>> scale = the element of the largest magnitude, with its sign, / -8; the first such element
   float largest = 0;
   for (int64_t i = 0; i < block_elements; ++i)
     if (std::fabs(x(i)) > std::fabs(largest)) largest = x(i);
