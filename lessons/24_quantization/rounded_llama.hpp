@@ -22,6 +22,7 @@ struct Rounded {
   double bits = 0;
 };
 
+/// int8 with one scale.  w: (K, C), as below.
 inline Rounded per_tensor(const Tensor& w) {
   Int8 q = quantize_tensor(w);
   Tensor values(w.shape());
@@ -29,6 +30,7 @@ inline Rounded per_tensor(const Tensor& w) {
   return {std::move(values), std::move(q.scale), 8};
 }
 
+/// int8 with a scale for each group of neighbours in a row.
 inline Rounded per_group(const Tensor& w, int64_t group) {
   Int8 q = quantize_groups(w, group);
   Tensor values(w.shape());
@@ -36,6 +38,7 @@ inline Rounded per_group(const Tensor& w, int64_t group) {
   return {std::move(values), std::move(q.scale), 8 + 32.0 / double(group)};
 }
 
+/// Blocks in 4 bits.
 inline Rounded four_bits(const Tensor& w) {
   const int64_t blocks = w.count() / block_elements;
   Tensor values(w.shape()), scale({blocks});

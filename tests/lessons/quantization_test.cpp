@@ -9,7 +9,7 @@ using namespace rungs::test;
 
 TEST_SUITE_BEGIN("lessons");
 
-TEST_CASE("lesson 24: int8 in groups of 32 has the whole numbers of the library's q8_0, whose scales are its in f16") {
+TEST_CASE("lesson 24: int8 in groups of 32 has the whole numbers of the library's q8_0") {
   const Tensor x = random_tensor({9, 96}, 1), blocks = converted(x, DType::q8_0);
   const lesson_24::Int8 plain = lesson_24::quantize_groups(x, block_elements);
   for (int64_t b = 0; b < plain.scale.count(); ++b) {

@@ -15,13 +15,12 @@ void quantize(q8_0* out, const float* x, int64_t n);
 /// without an error; the others x / scale + 8, rounded and at most 15.
 void quantize(q4_0* out, const float* x, int64_t n);
 
-/// \name Element i of a block
-///@{
+/// Element i of a block.
 inline float value_of(const q8_0& block, int64_t i) { return float(block.q[i]) * to_float(block.scale); }
+/// Element i of a block.
 inline float value_of(const q4_0& block, int64_t i) {
   const int nibble = i < block_elements / 2 ? block.q[i] & 15 : block.q[i - block_elements / 2] >> 4;
   return float(nibble - 8) * to_float(block.scale);
 }
-///@}
 
 }  // namespace rungs
