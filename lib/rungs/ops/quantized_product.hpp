@@ -16,7 +16,7 @@ void quantize_rows(Tensor& out, const Tensor& x, int64_t first, int64_t last);
 
 /// Columns [first, last) of out = x · weightᵀ, on the calling thread.  out: (N, K) f32; x: (N, quantized_floats of C)
 /// from quantize_rows; weight: (K, C) q8_0 or q4_0. The sum of a block is exact; an element adds its blocks' sums, each
-/// times both scales, from the first to the last in f32, whatever N, the columns and the processor are.
+/// times both scales, from the first to the last in f32, whatever N and the columns are.
 void quantized_product(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last);
 
 }  // namespace rungs
