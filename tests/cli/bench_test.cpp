@@ -189,8 +189,9 @@ TEST_CASE("bench engine measures every call that the context has room for") {
 }
 
 TEST_CASE("bench engine refuses what it cannot measure") {
-  check_fails("bench engine --model weights/decoder", 2,
-              "weights/decoder: wanted a LLaMA, found a model of type \"rungs_decoder\"");
+  const std::string decoder = (weights_directory() / "decoder").string();
+  check_fails("bench engine --model " + decoder, 2,
+              decoder + ": wanted a LLaMA, found a model of type \"rungs_decoder\"");
   const TinyLlama tiny(12);
   check_fails("bench engine --model " + tiny.folder.path().string(), 2,
               tiny.folder.path().string() + ": wanted a context of 13 tokens or more, found 12");

@@ -367,6 +367,9 @@ TEST_CASE("shapes and dtypes and head widths that the device does not take are r
     CHECK_THROWS_AS(ops.linear(same, x, w, {}), ShapeError);
     CHECK_THROWS_WITH_AS(ops.linear(out, x, ops.allocate({3, 4}, DType::f64), {}),
                          "wanted weights in f32, bf16 or f16, found f64", ShapeError);
+    CHECK_THROWS_WITH_AS(ops.linear(out, make({2, 32}), ops.allocate({3, 32}, DType::q8_0), {}),
+                         "wanted weights in f32, bf16 or f16, found q8_0, which the CPU alone computes with",
+                         ShapeError);
     CHECK_THROWS_AS(ops.add(same, make({1, 4})), ShapeError);
     CHECK_THROWS_WITH_AS(ops.add(same, Tensor({2, 4})),
                          "add(x, y): works in the memory of the GPU; these tensors lie in that of the GPU, the CPU",

@@ -28,8 +28,8 @@ void with_floats(const Tensor& x, const Work& work) {
     case DType::f16:
       return work(x.data<f16>());
     default:
-      throw ShapeError(fmt::format("wanted weights in f32, bf16 or f16, found {}, which the CPU alone computes with",
-                                   name_of(x.dtype())));
+      throw ShapeError(fmt::format("wanted weights in f32, bf16 or f16, found {}{}", name_of(x.dtype()),
+                                   is_quantized(x.dtype()) ? ", which the CPU alone computes with" : ""));
   }
 }
 

@@ -155,11 +155,12 @@ HWY_INLINE void four_rows(float* out, int64_t out_stride, const Numbers& x, cons
       if (R == 1) hwy::Prefetch(&w[i][b] + 512 / sizeof(Q));
       BlockNumbers numbers;
       unpack(w[i][b], numbers);
-      HWY_UNROLL(8)
-      for (int r = 0; r < R; ++r)
-        HWY_UNROLL(4)
-        for (int j = 0; j < block_elements / shorts; ++j) sums[i][r].add(
-            numbers.q[j], hn::LoadU(Shorts(), x.block(r, b) + j * shorts));
+      HWY_UNROLL(8) for (int r = 0; r < R; ++r) {
+        HWY_UNROLL(4) for (int j = 0; j < block_elements / shorts; ++j) {
+          const auto x_j = hn::LoadU(Shorts(), x.block(r, b) + j * shorts);
+          sums[i][r].add(numbers.q[j], x_j);
+        }
+      }
     }
     const auto scales = scales_of(w, b);
     HWY_UNROLL(8) for (int r = 0; r < R; ++r) {

@@ -11,6 +11,7 @@ namespace rungs {
 
 /// What tokenizer.ggml.model says where the file has none; llama.cpp reads such a file, too.
 inline constexpr const char* no_gguf_tokenizer = "no_vocab";
+/// Whether the file names a tokenizer, known or not.
 bool has_tokenizer(const GgufMetadata& metadata);
 
 /// \throws FileError naming the file and the key: there is no tokenizer, or one of a kind that is not known

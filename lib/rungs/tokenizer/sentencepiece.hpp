@@ -15,11 +15,10 @@ namespace rungs {
 
 /// U+2581, which stands for a space in a piece.
 inline constexpr std::string_view lower_line = "\xE2\x96\x81";
-/// A piece as files write it, and with plain spaces.
-///@{
+/// A piece as files write it.
 std::string with_lower_lines(const std::string& piece);
+/// A piece as text has it.
 std::string with_spaces(const std::string& piece);
-///@}
 
 /// What a piece of a SentencePiece model is; the numbers are those of the file.
 enum class PieceKind { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
