@@ -52,7 +52,7 @@ class Reader {
   }
   std::string text(const std::string& what) {
     const uint64_t length = count(what + ": length", 1);
-    const std::string value(reinterpret_cast<const char*>(bytes_.data() + at_), length);
+    std::string value(reinterpret_cast<const char*>(bytes_.data() + at_), length);
     at_ += length;
     return value;
   }
@@ -206,7 +206,7 @@ void GgufMetadata::fail(const std::string& key, const std::string& wanted, const
   throw FileError(fmt::format("{}: {}: wanted {}, found {}", file_, key, wanted, found));
 }
 
-void GgufMetadata::add(const std::string& key, GgufValue value) {
+void GgufMetadata::add(const std::string& key, GgufValue&& value) {
   if (!values_.try_emplace(key, std::move(value)).second) fail(key, "each key once", "it twice");
 }
 

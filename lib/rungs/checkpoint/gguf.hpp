@@ -35,7 +35,7 @@ class GgufMetadata {
   /// \throws FileError that names the file and the key
   [[noreturn]] void fail(const std::string& key, const std::string& wanted, const std::string& found) const;
   /// \throws FileError for a key that is there already
-  void add(const std::string& key, GgufValue value);
+  void add(const std::string& key, GgufValue&& value);
   const std::map<std::string, GgufValue>& all() const { return values_; }
 
  private:

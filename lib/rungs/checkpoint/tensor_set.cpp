@@ -59,8 +59,8 @@ void TensorSet::keep_files_of(TensorSet&& other) {
 }
 
 void TensorSet::merge(TensorSet&& other) {
-  keep_files_of(std::move(other));
   for (auto& [name, entry] : other.tensors_) add(name, std::move(entry.tensor), entry.file);
+  keep_files_of(std::move(other));
 }
 
 }  // namespace rungs

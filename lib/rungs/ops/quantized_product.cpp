@@ -59,6 +59,7 @@ constexpr int64_t shorts = hn::MaxLanes(Shorts());
 
 /// The numbers of a block of 32.
 struct BlockNumbers {
+  HWY_INLINE BlockNumbers() {}
   hn::Vec<Shorts> q[block_elements / shorts];
 };
 
@@ -92,6 +93,7 @@ HWY_INLINE void unpack(const q4_0& block, BlockNumbers& w) {
 /// Sums of products of whole numbers, of neighbours or in two halves of a vector: as is fast.
 struct Sums {
   hn::Vec<Ints> some, others;
+  HWY_INLINE Sums() {}
   HWY_INLINE void clear() { some = others = hn::Zero(Ints()); }
   HWY_INLINE void add(hn::Vec<Shorts> a, hn::Vec<Shorts> b) {
     some = hn::ReorderWidenMulAccumulate(Ints(), a, b, some, others);
