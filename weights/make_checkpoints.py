@@ -22,6 +22,7 @@ import torch
 from safetensors.torch import save_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from make_quantized import random_blocks
 from references.case import reference
 from references.llama import arithmetic
 
@@ -193,10 +194,20 @@ def gguf_name(name):
     return f"blk.{layer}.{GGUF_NAMES[part]}.weight"
 
 
-def save_gguf(path, config, weights, kind):
-    """Writes the file with the gguf package; norms are f32. Gives the weights that it stands for, under the names of Hugging Face."""
+def stored_matrix(weight, kind, rng):
+    """Its bytes in a file, a row each. The package makes no K-quants: those are random, and about as large as the weight."""
+    from gguf import GGMLQuantizationType, quants
+    if not kind.endswith("_K"):
+        return quants.quantize(weight.numpy(), GGMLQuantizationType[kind])
+    rows, columns = weight.shape
+    scale = float(weight.std()) / {"Q4_K": 200, "Q6_K": 1350}[kind]
+    return random_blocks(rng, kind, rows * columns // 256, scale).reshape(rows, -1)
+
+
+def save_gguf(path, config, weights, kind_of, rng):
+    """Writes the file with the gguf package; norms are f32. Gives the weights that it stands for, under the names of Hugging Face.
+    kind_of: the type of a matrix, by its name"""
     from gguf import GGMLQuantizationType, GGUFWriter, quants
-    kind = GGMLQuantizationType[kind]
     writer = GGUFWriter(path, "llama")
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
@@ -206,17 +217,24 @@ def save_gguf(path, config, weights, kind):
     writer.add_head_count_kv(config.num_key_value_heads)
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
     writer.add_rope_freq_base(config.rope_theta)
-    writer.add_rope_dimension_count(config.hidden_size // config.num_attention_heads)
+    writer.add_rope_dimension_count(config.head_dim)
+    if config.head_dim != config.hidden_size // config.num_attention_heads:
+        writer.add_key_length(config.head_dim)
+        writer.add_value_length(config.head_dim)
     writer.add_bos_token_id(config.bos_token_id)
     writer.add_eos_token_id(config.eos_token_id)
     heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
     stored = {}
     for name, weight in weights.items():
-        quantized = quants.quantize(weight.numpy(), kind) if weight.dim() == 2 else weight.numpy()
-        stored[name] = torch.from_numpy(quants.dequantize(quantized, kind).copy()) if weight.dim() == 2 else weight
-        moved = next((interleaved(weight, n) for part, n in heads.items() if part in name), weight)
-        data = quants.quantize(moved.numpy(), kind) if weight.dim() == 2 else weight.numpy()
-        writer.add_tensor(gguf_name(name), data, raw_dtype=kind if weight.dim() == 2 else None)
+        if weight.dim() == 1:
+            stored[name] = weight
+            writer.add_tensor(gguf_name(name), weight.numpy())
+            continue
+        kind = GGMLQuantizationType[kind_of(name)]
+        data = stored_matrix(weight, kind.name, rng)
+        stored[name] = torch.from_numpy(quants.dequantize(data, kind).copy())
+        data = next((interleaved(torch.from_numpy(data), n).numpy() for part, n in heads.items() if part in name), data)
+        writer.add_tensor(gguf_name(name), data, raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -264,7 +282,14 @@ def make(root):
         directory, rng = begin(f"gguf_{kind.lower()}", 30 + number)
         config = config_of(40 + number, 20, 32, 64, 2, 4, 2, number % 2 == 1)
         weights = random_weights(config, rng)
-        save_reference(directory, config, save_gguf(directory / "model.gguf", config, weights, kind), rng)
+        save_reference(directory, config, save_gguf(directory / "model.gguf", config, weights, lambda _: kind, rng), rng)
+
+    directory, rng = begin("gguf_q4_k_m", 35)  # types mixed, as files called Q4_K_M have them; the rows of o are too short
+    config = config_of(40, 20, 256, 256, 1, 2, 1, False, head_dim=16)
+    in_6_bits = ("v_proj", "down_proj", "embed_tokens", "lm_head")
+    save_reference(directory, config, save_gguf(
+        directory / "model.gguf", config, random_weights(config, rng),
+        lambda name: "Q8_0" if "o_proj" in name else "Q6_K" if any(part in name for part in in_6_bits) else "Q4_K", rng), rng)
 
 
 def check(root):

@@ -4,6 +4,7 @@
     python3 make_quantized.py --check     makes it again and compares: all equal
 
 x.npy: rows of 32, a block each. TYPE.npy: the bytes of each block, as i32. TYPE_values.npy: the numbers that they stand for, f32.
+Blocks of Q4_K and Q6_K, which the package reads and does not make, are random.
 needs: NumPy, gguf 0.19 or newer
 """
 import argparse
@@ -31,11 +32,28 @@ def rows():
     return np.concatenate([np.zeros((1, 32)), usual, heavy, alone, equal, ties, small, large, near]).astype("<f4")
 
 
+def random_blocks(rng, kind, count, scale):
+    """Any bytes are a block; but for the scales, f16 numbers, around `scale`."""
+    size = {"Q4_K": 144, "Q6_K": 210}[kind]
+    blocks = rng.integers(0, 256, (count, size), dtype=np.uint8)
+    d = (scale * rng.uniform(0.5, 1.5, (count, 1))).astype("<f2")
+    if kind == "Q4_K":
+        blocks[:, 0:2], blocks[:, 2:4] = d.view(np.uint8), (7.5 * d).astype("<f2").view(np.uint8)
+    else:
+        blocks[:, 208:210] = d.view(np.uint8)
+    return blocks
+
+
 def files():
     x = rows()
     made = {"x": x}
     for kind in ("Q8_0", "Q4_0"):
         blocks = quants.quantize(x, GGMLQuantizationType[kind])
+        made[kind.lower()] = blocks.astype("<i4")
+        made[kind.lower() + "_values"] = quants.dequantize(blocks, GGMLQuantizationType[kind]).astype("<f4")
+    for number, kind in enumerate(("Q4_K", "Q6_K")):
+        rng = np.random.default_rng([24, number])
+        blocks = np.concatenate([random_blocks(rng, kind, 10, scale) for scale in (0.01, -3, 1e-7)])
         made[kind.lower()] = blocks.astype("<i4")
         made[kind.lower() + "_values"] = quants.dequantize(blocks, GGMLQuantizationType[kind]).astype("<f4")
     return made

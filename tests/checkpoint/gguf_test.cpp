@@ -70,7 +70,8 @@ TEST_CASE("a GGUF file that is not as it should be is refused in one sentence") 
   refused("something else, and long enough", "wanted a GGUF file, found something else");
   refused(Made{.version = 1}.bytes(), "version: wanted 2 or 3, found 1");
   refused(Made{.version = 0x03000000}.bytes(), "wanted a little-endian file, found a big-endian one");
-  refused(Made{.type = 10}.bytes(), "t0: type: wanted one of F32, F16, BF16, Q8_0, Q4_0, I32, found number 10");
+  refused(Made{.type = 10}.bytes(),
+          "t0: type: wanted one of F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q6_K, I32, found number 10");
   refused(Made{.dim = uint64_t(1) << 62}.bytes(), "t0: a tensor of shape (4611686018427387904) is too large");
   refused(Made{.dim = 64}.bytes(), "t0: wanted 256 bytes from 0 on, the file has 128 bytes of data");
   refused(Made{.type = 8, .dim = 40}.bytes(), "t0: wanted rows of whole blocks of 32, found rows of 40");

@@ -30,7 +30,7 @@ TEST_CASE("a model becomes a GGUF file and is the same model there") {
   const Folder folder;
   int number = 0;
   for (const std::string from : {"sharded_f32", "bin_0_untied/model.bin", "bin_1_tied/model.bin", "gguf_f16/model.gguf",
-                                 "gguf_q8_0/model.gguf", "gguf_q4_0/model.gguf"}) {
+                                 "gguf_q8_0/model.gguf", "gguf_q4_0/model.gguf", "gguf_q4_k_m/model.gguf"}) {
     CAPTURE(from);
     const std::filesystem::path to = folder / (std::to_string(number++) + ".gguf");
     convert_llama(checkpoint(from), to, {});

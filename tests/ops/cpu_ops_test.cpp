@@ -74,15 +74,31 @@ TEST_CASE("quantized weights: whole numbers multiply exactly") {
       }
 }
 
+/// A weight that is read alone is random blocks: any bytes are one, but for their scales.
+static Tensor random_weight(const Shape& shape, unsigned seed, DType dtype) {
+  if (elements_of_block(dtype) < large_block_elements) return converted(random_tensor(shape, seed), dtype);
+  Tensor weight = Tensor::uninitialised(shape, dtype);
+  std::mt19937 random(seed);
+  std::generate_n(static_cast<uint8_t*>(weight.raw()), weight.bytes(), [&] { return uint8_t(random()); });
+  const auto scale = [&] { return to_f16(float(random() % 1000 + 1) * 1e-6f); };
+  for (int64_t i = 0; i < shape.count() / large_block_elements; ++i)
+    if (dtype == DType::q4_k)
+      weight.data<q4_k>()[i].scale = scale(), weight.data<q4_k>()[i].min_scale = scale();
+    else
+      weight.data<q6_k>()[i].scale = scale();
+  return weight;
+}
+
 TEST_CASE("quantized weights: the product of what x and the weight are rounded to") {
   CpuOps ops;
-  for (const DType dtype : {DType::q8_0, DType::q4_0})
+  for (const DType dtype : {DType::q8_0, DType::q4_0, DType::q4_k, DType::q6_k})
     for (const int64_t N : {1, 2, 5, 33, 70, 330})
-      for (const auto& [C, K] : {std::pair<int64_t, int64_t>{32, 6}, {1056, 9}, {2112, 5}}) {
+      for (const auto& [C, K] : {std::pair<int64_t, int64_t>{32, 6}, {256, 7}, {1056, 9}, {2304, 5}}) {
+        if (C % elements_of_block(dtype) != 0) continue;
         CAPTURE(name_of(dtype));
         CAPTURE(N);
         CAPTURE(C);
-        const Tensor x = random_tensor({N, C}, 1), weight = converted(random_tensor({K, C}, 2), dtype);
+        const Tensor x = random_tensor({N, C}, 1), weight = random_weight({K, C}, 2, dtype);
         Tensor seen = x.copy();
         for (int64_t i = 0; i < seen.count(); i += block_elements) {
           float largest = 0;
@@ -100,28 +116,29 @@ TEST_CASE("quantized weights: the product of what x and the weight are rounded t
 
 TEST_CASE("quantized weights: a NaN and an infinity in x are seen in every element of its row, and nowhere else") {
   CpuOps ops;
-  const Tensor weight = converted(random_tensor({6, 64}, 2), DType::q8_0);
-  for (const float bad : {std::nanf(""), HUGE_VALF}) {
-    Tensor x = random_tensor({3, 64}, 1), out({3, 6});
-    x(1, 40) = bad;
-    ops.linear(out, x, weight, {});
-    for (int64_t k = 0; k < 6; ++k) {
-      CHECK(std::isnan(out(1, k)));
-      CHECK(std::isfinite(out(0, k)));
-      CHECK(std::isfinite(out(2, k)));
+  for (const DType dtype : {DType::q8_0, DType::q4_k})
+    for (const float bad : {std::nanf(""), HUGE_VALF}) {
+      const Tensor weight = random_weight({6, 256}, 2, dtype);
+      Tensor x = random_tensor({3, 256}, 1), out({3, 6});
+      x(1, 40) = bad;
+      ops.linear(out, x, weight, {});
+      for (int64_t k = 0; k < 6; ++k) {
+        CHECK(std::isnan(out(1, k)));
+        CHECK(std::isfinite(out(0, k)));
+        CHECK(std::isfinite(out(2, k)));
+      }
     }
-  }
 }
 
 TEST_CASE("a row's product is the same alone and among others, on one thread and on all") {
   CpuOps ops;
   const int threads = omp_get_max_threads();
-  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::q8_0, DType::q4_0})
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::q8_0, DType::q4_0, DType::q4_k, DType::q6_k})
     // Enough bytes for several threads; then rows of several chunks, of which a cache does not hold all of x.
     for (const auto& [N, C, K] :
-         {std::tuple<int64_t, int64_t, int64_t>{11, 259, 2062}, {70, 2100, 21}, {70, 2112, 21}, {300, 2112, 37}}) {
-      if (N > small_batch_rows(dtype) || (is_quantized(dtype) && C % block_elements != 0)) continue;
-      const Tensor x = random_tensor({N, C}, 1), weight = converted(random_tensor({K, C}, 2), dtype);
+         {std::tuple<int64_t, int64_t, int64_t>{11, 259, 2062}, {70, 2100, 21}, {70, 2112, 21}, {300, 2304, 37}}) {
+      if (N > small_batch_rows(dtype) || C % elements_of_block(dtype) != 0) continue;
+      const Tensor x = random_tensor({N, C}, 1), weight = random_weight({K, C}, 2, dtype);
       Tensor all({N, K});
       ops.linear(all, x, weight, {});
       for (const int t : {1, threads})

@@ -34,6 +34,25 @@ TEST_CASE("q8_0 has the bytes and the values of GGUF's") { check_blocks<q8_0>();
 
 TEST_CASE("q4_0 has the bytes and the values of GGUF's") { check_blocks<q4_0>(); }
 
+/// Blocks that the package does not make are random.
+template <class Q>
+static void check_values() {
+  const auto folder = weights_directory() / "references" / "quantized";
+  const std::string name(name_of(dtype_of<Q>));
+  const Tensor bytes = load_npy(folder / (name + ".npy")), wanted = load_npy(folder / (name + "_values.npy"));
+  Tensor blocks = Tensor::uninitialised(wanted.shape(), dtype_of<Q>);
+  REQUIRE(blocks.bytes() == size_t(bytes.count()));
+  std::copy_n(bytes.data<int32_t>(), bytes.count(), static_cast<uint8_t*>(blocks.raw()));
+  for (int64_t i = 0; i < wanted.count(); ++i) {
+    CAPTURE(i);
+    CHECK(float(blocks.value(i)) == wanted.flat(i));
+  }
+}
+
+TEST_CASE("q4_k has the values of GGUF's") { check_values<q4_k>(); }
+
+TEST_CASE("q6_k has the values of GGUF's") { check_values<q6_k>(); }
+
 TEST_CASE("an f16 is the nearest half, ties to even") {
   for (uint32_t bits = 0; bits < 0x7c00; ++bits) {  // every finite half, and what lies around the middle to the next
     const float x = to_float(f16{uint16_t(bits)}), next = bits == 0x7bff ? 65536.0f : to_float(f16{uint16_t(bits + 1)});
@@ -61,6 +80,9 @@ TEST_CASE("a block that holds no finite number stands for none") {
 TEST_CASE("rows that blocks do not divide are refused in a sentence") {
   CHECK_THROWS_WITH_AS(Tensor::uninitialised({4, 40}, DType::q8_0),
                        "q8_0 has blocks of 32 elements, which do not divide the rows of shape (4, 40)", ShapeError);
+  CHECK_THROWS_WITH_AS(Tensor::uninitialised({4, 64}, DType::q6_k),
+                       "q6_k has blocks of 256 elements, which do not divide the rows of shape (4, 64)", ShapeError);
+  CHECK_THROWS_WITH_AS(converted(random_tensor({4, 256}, 1), DType::q4_k), "f32 is not converted to q4_k", ShapeError);
   const Tensor weight = converted(random_tensor({6, 64}, 1), DType::q4_0);
   CHECK(weight.bytes() == 6 * 2 * 18);
   CHECK(weight.view_rows(4, 2).value(3) == weight.value(4 * 64 + 3));

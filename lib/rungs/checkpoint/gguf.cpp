@@ -22,8 +22,9 @@ struct TensorType {
   const char* name;
   DType dtype;
 };
-constexpr TensorType tensor_types[] = {{0, "F32", DType::f32},   {1, "F16", DType::f16},   {30, "BF16", DType::bf16},
-                                       {8, "Q8_0", DType::q8_0}, {2, "Q4_0", DType::q4_0}, {26, "I32", DType::i32}};
+constexpr TensorType tensor_types[] = {{0, "F32", DType::f32},    {1, "F16", DType::f16},   {30, "BF16", DType::bf16},
+                                       {8, "Q8_0", DType::q8_0},  {2, "Q4_0", DType::q4_0}, {12, "Q4_K", DType::q4_k},
+                                       {14, "Q6_K", DType::q6_k}, {26, "I32", DType::i32}};
 
 /// Walks through a file and never leaves it.
 class Reader {
@@ -171,9 +172,8 @@ TensorInfo read_tensor_info(Reader& in) {
     in.fail(fmt::format("{}: {}", info.name, e.what()));
   }
   info.dtype = dtype_of_id(in, info.name, in.number<uint32_t>(info.name + ": type"));
-  if (is_quantized(info.dtype) && info.shape[-1] % block_elements != 0)
-    in.fail(fmt::format("{}: wanted rows of whole blocks of {}, found rows of {}", info.name, block_elements,
-                        info.shape[-1]));
+  if (const int64_t block = elements_of_block(info.dtype); info.shape[-1] % block != 0)
+    in.fail(fmt::format("{}: wanted rows of whole blocks of {}, found rows of {}", info.name, block, info.shape[-1]));
   info.begin = in.number<uint64_t>(info.name + ": offset");
   return info;
 }

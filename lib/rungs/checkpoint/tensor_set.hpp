@@ -24,7 +24,7 @@ class TensorSet {
   const ConstTensor& get(const std::string& name) const;
   /// A view of a tensor that must have this shape and dtype. \throws FileError
   ConstTensor get(const std::string& name, const Shape& shape, DType dtype) const;
-  /// A view of a weight that must have this shape, in f32, bf16 or f16; a matrix also in q8_0 or q4_0. \throws
+  /// A view of a weight that must have this shape, in f32, bf16 or f16; a matrix also quantized. \throws
   /// FileError
   ConstTensor get(const std::string& name, const Shape& shape) const;
   /// The file that holds a tensor. \throws FileError when there is none.

@@ -77,8 +77,8 @@ std::vector<std::pair<std::string, GgufValue>> gguf_keys_of(const Config& c, DTy
   const auto fail = [&](const std::string& what) {
     throw UsageError(fmt::format("{}: GGUF has no name for {}", c.directory.string(), what));
   };
-  const std::map<DType, int64_t> numbers = {
-      {DType::f32, 0}, {DType::f16, 1}, {DType::q4_0, 2}, {DType::q8_0, 7}, {DType::bf16, 32}};
+  const std::map<DType, int64_t> numbers = {{DType::f32, 0},   {DType::f16, 1},   {DType::q4_0, 2}, {DType::q8_0, 7},
+                                            {DType::q4_k, 15}, {DType::q6_k, 18}, {DType::bf16, 32}};
   std::vector<std::pair<std::string, GgufValue>> keys = {
       {"general.architecture", std::string("llama")},
       {"general.file_type", numbers.at(dtype)},

@@ -23,8 +23,8 @@ void small_batch_product(Tensor& out, const Tensor& x, const Tensor& weight, int
 /// Floats that arrange() makes of a row of C beside a weight of this dtype; 0 where x is read as it is.
 int64_t arranged_floats(int64_t C, DType weight);
 
-/// Rows [first, last) of x as small_batch_product reads them: beside bf16 in another order; beside q8_0 and q4_0
-/// quantized (ops/quantized_product.hpp).  out: (N, arranged_floats); x: (N, C).
+/// Rows [first, last) of x as small_batch_product reads them: beside bf16 in another order; beside quantized
+/// weights quantized, too (ops/quantized_product.hpp).  out: (N, arranged_floats); x: (N, C).
 void arrange(Tensor& out, const Tensor& x, DType weight, int64_t first, int64_t last);
 
 /// Rows of floats in memory, each `stride` floats after the one before.

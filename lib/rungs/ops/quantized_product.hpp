@@ -7,15 +7,15 @@
 
 namespace rungs {
 
-/// Floats that a quantized row of C takes: its whole numbers in 16 bits each, and a scale for each block.
-inline int64_t quantized_floats(int64_t C) { return C / 2 + C / block_elements; }
+/// Floats that a quantized row of C takes: its whole numbers in 16 bits each, and for each block their scale and sum.
+inline int64_t quantized_floats(int64_t C) { return C / 2 + 2 * (C / block_elements); }
 
 /// Rows [first, last) of x, each block of 32 as whole numbers x / scale, scale = max |x| / 127. A block with a NaN or
 /// an infinity has the scale NaN.  out: (N, quantized_floats); x: (N, C).
 void quantize_rows(Tensor& out, const Tensor& x, int64_t first, int64_t last);
 
 /// Columns [first, last) of out = x · weightᵀ, on the calling thread.  out: (N, K) f32; x: (N, quantized_floats of C)
-/// from quantize_rows; weight: (K, C) q8_0 or q4_0. The sum of a block is exact; an element adds its blocks' sums, each
+/// from quantize_rows; weight: (K, C) quantized. The sum of a block is exact; an element adds its blocks' sums, each
 /// times both scales, from the first to the last in f32, whatever N and the columns are.
 void quantized_product(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last);
 

@@ -8,9 +8,10 @@
 
 namespace rungs {
 
-/// f32 and f64 are IEEE floats, bf16 the upper half of an f32, f16 the IEEE half, i32 and i64 signed integers. q8_0 and
-/// q4_0 are quantized: 32 neighbours of a row share a scale.
-enum class DType : uint8_t { f32, f64, bf16, f16, i32, i64, q8_0, q4_0 };
+/// f32 and f64 are IEEE floats, bf16 the upper half of an f32, f16 the IEEE half, i32 and i64 signed integers. The
+/// others are quantized: neighbours of a row share a scale, 32 in q8_0 and q4_0. In q4_k and q6_k 256 share an f16, and
+/// groups of them a small integer each.
+enum class DType : uint8_t { f32, f64, bf16, f16, i32, i64, q8_0, q4_0, q4_k, q6_k };
 
 /// Bits of a bfloat16: sign, 8 bits of exponent, 7 of fraction.
 struct bf16 {
@@ -22,8 +23,10 @@ struct f16 {
   uint16_t bits;
 };
 
-/// Elements of a quantized block.
+/// Elements of a block of q8_0 and q4_0; of what x is quantized in; of a group in the larger blocks.
 inline constexpr int64_t block_elements = 32;
+/// Elements of a block of q4_k and q6_k.
+inline constexpr int64_t large_block_elements = 256;
 
 /// Element i is q[i] · scale. The layout is that of GGUF.
 struct q8_0 {
@@ -38,8 +41,30 @@ struct q4_0 {
   uint8_t q[block_elements / 2];
 };
 
-/// Whether `block_elements` elements are one block.
-constexpr bool is_quantized(DType type) { return type == DType::q8_0 || type == DType::q4_0; }
+/// Eight groups of 32, each with a scale and a min of 6 bits: an element is nibble · group's scale · scale
+/// - group's min · min_scale. Of 32 bytes the low nibbles are one group, the high ones the next. The layout is GGUF's.
+struct q4_k {
+  f16 scale, min_scale;
+  uint8_t groups[12];  ///< scales and mins: rungs/tensor/quantize.hpp takes them apart
+  uint8_t q[large_block_elements / 2];
+};
+
+/// 16 groups of 16, each with a scale of 8 bits: an element is (its 6 bits - 32) · group's scale · scale. In each half,
+/// 64 bytes hold the low four bits and 32 the high two, of elements 32 apart. The layout is GGUF's.
+struct q6_k {
+  uint8_t low[large_block_elements / 2], high[large_block_elements / 4];
+  int8_t groups[large_block_elements / 16];
+  f16 scale;
+};
+
+/// 1 where each element stands alone.
+constexpr int64_t elements_of_block(DType type) {
+  if (type == DType::q8_0 || type == DType::q4_0) return block_elements;
+  return type == DType::q4_k || type == DType::q6_k ? large_block_elements : 1;
+}
+
+/// Whether elements come in blocks.
+constexpr bool is_quantized(DType type) { return elements_of_block(type) > 1; }
 
 /// Bytes of one element, or of one block.
 constexpr size_t bytes_of(DType type) {
@@ -57,18 +82,22 @@ constexpr size_t bytes_of(DType type) {
       return sizeof(q8_0);
     case DType::q4_0:
       return sizeof(q4_0);
+    case DType::q4_k:
+      return sizeof(q4_k);
+    case DType::q6_k:
+      return sizeof(q6_k);
   }
   return 0;
 }
 
 /// Bytes of so many elements, whole blocks of them.
 constexpr size_t bytes_of(DType type, int64_t count) {
-  return size_t(is_quantized(type) ? count / block_elements : count) * bytes_of(type);
+  return size_t(count / elements_of_block(type)) * bytes_of(type);
 }
 
 /// "f32", "bf16", ...
 constexpr std::string_view name_of(DType type) {
-  constexpr std::string_view names[] = {"f32", "f64", "bf16", "f16", "i32", "i64", "q8_0", "q4_0"};
+  constexpr std::string_view names[] = {"f32", "f64", "bf16", "f16", "i32", "i64", "q8_0", "q4_0", "q4_k", "q6_k"};
   return names[size_t(type)];
 }
 
@@ -89,6 +118,10 @@ template <>
 inline constexpr DType dtype_of<q8_0> = DType::q8_0;
 template <>
 inline constexpr DType dtype_of<q4_0> = DType::q4_0;
+template <>
+inline constexpr DType dtype_of<q4_k> = DType::q4_k;
+template <>
+inline constexpr DType dtype_of<q6_k> = DType::q6_k;
 
 /// Exact.
 constexpr float to_float(bf16 x) { return std::bit_cast<float>(uint32_t(x.bits) << 16); }

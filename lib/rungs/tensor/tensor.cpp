@@ -38,9 +38,9 @@ std::string to_string(const Shape& shape) {
 }
 
 Tensor Tensor::uninitialised(const Shape& shape, DType dtype) {
-  if (is_quantized(dtype) && (shape.rank() == 0 || shape[-1] % block_elements != 0))
+  if (is_quantized(dtype) && (shape.rank() == 0 || shape[-1] % elements_of_block(dtype) != 0))
     throw ShapeError(fmt::format("{} has blocks of {} elements, which do not divide the rows of shape {}",
-                                 name_of(dtype), block_elements, to_string(shape)));
+                                 name_of(dtype), elements_of_block(dtype), to_string(shape)));
   constexpr size_t alignment = 64;  // a cache line, and the widest vector register
   const size_t bytes = (bytes_of(dtype, shape.count()) + alignment) / alignment * alignment;
   void* memory = std::aligned_alloc(alignment, bytes);
@@ -147,6 +147,10 @@ double Tensor::value(int64_t i) const {
       return value_of(data<q8_0>()[i / block_elements], i % block_elements);
     case DType::q4_0:
       return value_of(data<q4_0>()[i / block_elements], i % block_elements);
+    case DType::q4_k:
+      return value_of(data<q4_k>()[i / large_block_elements], i % large_block_elements);
+    case DType::q6_k:
+      return value_of(data<q6_k>()[i / large_block_elements], i % large_block_elements);
   }
   return 0;
 }
@@ -162,7 +166,8 @@ void Tensor::fail_dtype(DType wanted) const {
 
 Tensor converted(const Tensor& tensor, DType dtype) {
   const auto is_integer = [](DType type) { return type == DType::i32 || type == DType::i64; };
-  if (is_integer(tensor.dtype()) != is_integer(dtype))
+  if (is_integer(tensor.dtype()) != is_integer(dtype) ||
+      (elements_of_block(dtype) == large_block_elements && dtype != tensor.dtype()))
     throw ShapeError(fmt::format("{} is not converted to {}", name_of(tensor.dtype()), name_of(dtype)));
   if (tensor.dtype() == dtype) return tensor.copy();
   Tensor out = Tensor::uninitialised(tensor.shape(), dtype);
@@ -197,6 +202,8 @@ Tensor converted(const Tensor& tensor, DType dtype) {
         break;
       case DType::q8_0:
       case DType::q4_0:
+      case DType::q4_k:
+      case DType::q6_k:
         break;  // above
     }
   }
