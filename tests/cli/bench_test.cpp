@@ -173,8 +173,11 @@ TEST_CASE("bench batch refuses what is no batch and no length") {
 
 TEST_CASE("bench engine measures every call that the context has room for") {
   const TinyLlama tiny(140);
-  const Outcome run = run_rungs("bench engine --json --threads 2 --model " + tiny.folder.path().string());
+  const Folder folder;
+  const Outcome run = run_rungs("bench engine --json --threads 2 --model " + tiny.folder.path().string() + " --out " +
+                                (folder / "engine.json").string());
   REQUIRE_MESSAGE(run.status == 0, run.err);
+  CHECK(folder.files() == std::vector<std::string>{"engine.json"});
   const json report = json::parse(run.out);
   std::vector<std::string> tasks;
   for (const json& task : report["tasks"]) {

@@ -97,7 +97,8 @@ TEST_CASE("a tokenizer in a GGUF file gives the ids of its reference library") {
   // Of the other kind there is a reference with a token that GGUF has no name for; without it, the file itself is one.
   save_gguf(folder / "bytelevel.gguf", gguf_keys_of_tokenizer(without_mask(folder)), {});
   const auto from_gguf = load_tokenizer(folder / "bytelevel.gguf"), from_json = load_tokenizer(without_mask(folder));
-  for (const json& c : reference_of("bytelevel")["encode"]) {
+  const json reference = reference_of("bytelevel");
+  for (const json& c : reference["encode"]) {
     const std::string text = from_hex(c["bytes"]);
     CAPTURE(text);
     CHECK(from_gguf->encode(text) == from_json->encode(text));

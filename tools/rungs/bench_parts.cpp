@@ -46,7 +46,7 @@ void write_report(const std::filesystem::path& out, const ordered_json& report, 
                   const std::vector<Panel>& panels) {
   if (out.has_parent_path()) std::filesystem::create_directories(out.parent_path());
   write_whole(out, [&](std::ostream& file) { file << report.dump(2) << '\n'; });
-  draw_pictures(std::filesystem::path(out).replace_extension(), title, panels);
+  if (!panels.empty()) draw_pictures(std::filesystem::path(out).replace_extension(), title, panels);
 }
 
 void show_report(const std::filesystem::path& out, const std::vector<Panel>& panels) {

@@ -21,7 +21,7 @@ Panel without_and_with(const std::string& title, const std::string& x_label, con
 nlohmann::ordered_json begin_report(const std::string& command, const std::string& model, const DeviceChoice& device);
 std::string shown_path(const std::filesystem::path& path);
 
-/// Writes the report and, where gnuplot is installed, the pictures beside it.
+/// Writes the report and, where gnuplot is installed and there are panels, the pictures beside it.
 void write_report(const std::filesystem::path& out, const nlohmann::ordered_json& report, const std::string& title,
                   const std::vector<Panel>& panels);
 
