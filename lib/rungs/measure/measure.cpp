@@ -15,7 +15,7 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 double median(std::vector<double> list) {
   const auto middle = list.begin() + int64_t(list.size() / 2);
   std::nth_element(list.begin(), middle, list.end());
-  return *middle;
+  return list.size() % 2 ? *middle : (*std::max_element(list.begin(), middle) + *middle) / 2;
 }
 
 Timing measure(const std::function<void()>& work, double seconds) {

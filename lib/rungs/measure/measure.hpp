@@ -10,7 +10,7 @@ namespace rungs {
 /// Seconds on a clock that only goes forward.
 double now();
 
-/// The middle one of some numbers, at least one; of an even count the upper of the two in the middle.
+/// The middle one of some numbers, at least one; of an even count the mean of the two in the middle.
 double median(std::vector<double> list);
 
 /// How long something took.
