@@ -31,6 +31,25 @@ TEST_CASE("generate prints the continuation of a prompt, with and without the ca
   CHECK(run_rungs(echo).out == "the cat sat" + run.out);  // a pipe gets no colour
 }
 
+TEST_CASE("a cache in fewer bits tells the same story, and what cannot have one says so") {
+  const std::string story = "generate --temperature 0 --max-tokens 40 --prompt 'Once upon a time' ";
+  const Outcome exact = run_rungs(story);
+  CHECK(exact.status == 0);
+  for (const std::string dtype : {"bf16", "f16", "q8_0"}) {
+    const Outcome run = run_rungs(story + "--cache-dtype " + dtype);
+    CHECK(run.err == "");
+    CHECK(run.out == exact.out);
+  }
+  CHECK(run_rungs(story + "--json --cache-dtype q8_0").out.find("\"cache_dtype\": \"q8_0\"") != std::string::npos);
+  const Files f;  // heads of 16
+  const Outcome narrow = run_rungs(f.greedy + "--prompt 'the cat' --cache-dtype q8_0");
+  CHECK(narrow.status == 2);
+  CHECK(narrow.err.find("a KV cache in q8_0: wanted heads of a multiple of 32, found ") != std::string::npos);
+  check_fails("generate --cache-dtype q4_0", 2, "--cache-dtype: q4_0 not in {f32,bf16,f16,q8_0}");
+  check_fails("generate --cache-dtype f16 --no-cache", 2, "--cache-dtype excludes --no-cache");
+  check_fails("generate --cache-dtype f16 --mine", 2, "--cache-dtype excludes --mine");
+}
+
 TEST_CASE(
     "what is not said is as in Meta's own program: temperature 0.6, top-p 0.9, 64 tokens or the end of the context") {
   const Files f;

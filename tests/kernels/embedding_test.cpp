@@ -2,6 +2,7 @@
 
 #include "rows.hpp"
 #include "rungs/ops/floats.hpp"
+#include "rungs/ops/upcast.hpp"
 
 using namespace rungs;
 using namespace rungs::test;

@@ -166,6 +166,12 @@ static std::vector<Tensor> steps(Model& model, Tensor& logits, KvCache& cache, c
   return all;
 }
 
+TEST_CASE("a KV cache of CUDA in fewer bits is refused") {
+  const Config c = load_config(weights_directory() / "stories");
+  CHECK_THROWS_WITH_AS(KvCache(cuda_ops(), c, 2, 40, DType::f16),
+                       "a KV cache of CUDA: wanted f32, found f16; the CPU has the others", UsageError);
+}
+
 TEST_CASE("a replayed step reads its token and position and sequence and cache anew") {
   CpuOps cpu_ops;
   Stories cpu(cpu_ops), device(cuda_ops());

@@ -89,4 +89,23 @@ TEST_CASE("parameters and cache take to the byte what was predicted for them") {
   }
 }
 
+TEST_CASE("a cache in fewer bits takes what was predicted for it, and one that cannot be is refused") {
+  CpuOps ops;
+  Config c = load_config(stories());
+  for (const auto& [dtype, bytes_of_32] :
+       {std::pair<DType, int64_t>{DType::f32, 128}, {DType::bf16, 64}, {DType::f16, 64}, {DType::q8_0, 34}}) {
+    CAPTURE(name_of(dtype));
+    const KvCache cache(ops, c, 3, 50, dtype);
+    size_t bytes = 0;
+    for (const LayerCache& layer : cache.layers) bytes += layer.k.bytes() + layer.v.bytes();
+    CHECK(int64_t(bytes) == 3 * cache_elements(c, 50) / 32 * bytes_of_32);
+    CHECK(int64_t(bytes) == memory_estimate(c, 3, 50, 16, dtype).cache);
+  }
+  CHECK_THROWS_WITH_AS(KvCache(ops, c, 1, 8, DType::q4_0), "a KV cache: wanted f32, bf16, f16 or q8_0, found q4_0",
+                       UsageError);
+  c.head_dim = 48;
+  CHECK_THROWS_WITH_AS(KvCache(ops, c, 1, 8, DType::q8_0),
+                       "a KV cache in q8_0: wanted heads of a multiple of 32, found 48 (head_dim)", UsageError);
+}
+
 TEST_SUITE_END();

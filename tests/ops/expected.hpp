@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "rungs/ops/ops.hpp"
 #include "support.hpp"
 
 namespace rungs::test {
@@ -44,6 +45,21 @@ inline Tensor in_16_bits(const Tensor& x, DType dtype) {
     if (dtype == DType::f16) out.data<f16>()[i] = f16{uint16_t((i * 7919) % 0x7800 | (i % 3 == 0 ? 0x8000 : 0))};
   }
   return out;
+}
+
+/// A weight that is read alone is random blocks: any bytes are one, but for their scales.
+inline Tensor random_weight(const Shape& shape, unsigned seed, DType dtype) {
+  if (elements_of_block(dtype) < large_block_elements) return converted(random_tensor(shape, seed), dtype);
+  Tensor weight = Tensor::uninitialised(shape, dtype);
+  std::mt19937 random(seed);
+  std::generate_n(static_cast<uint8_t*>(weight.raw()), weight.bytes(), [&] { return uint8_t(random()); });
+  const auto scale = [&] { return to_f16(float(random() % 1000 + 1) * 1e-6f); };
+  for (int64_t i = 0; i < shape.count() / large_block_elements; ++i)
+    if (dtype == DType::q4_k)
+      weight.data<q4_k>()[i].scale = scale(), weight.data<q4_k>()[i].min_scale = scale();
+    else
+      weight.data<q6_k>()[i].scale = scale();
+  return weight;
 }
 
 /// First-order errors of each step: the mean is a sum over C; the variance is one of squares, whose relative error

@@ -52,15 +52,15 @@ static double bytes_of_weights(const Config& c) {
 }
 
 /// Numbers in every place: pages that nobody wrote would all be one page, which the caches hold.
-static KvCache filled(CpuOps& ops, const Config& config, int64_t sequences, int64_t capacity) {
-  KvCache cache(ops, config, sequences, capacity);
-  for (LayerCache& layer : cache.layers)
-    for (Tensor* t : {&layer.k, &layer.v})
-      for (int64_t i = 0; i < t->count(); ++i) t->data()[i] = float(i % 7 - 3) / 4;
+static KvCache filled(CpuOps& ops, const Config& config, int64_t sequences, int64_t capacity, DType dtype) {
+  KvCache cache(ops, config, sequences, capacity, dtype);
+  Tensor numbers(cache_shape(config, sequences, capacity));
+  for (int64_t i = 0; i < numbers.count(); ++i) numbers.flat(i) = float(i % 7 - 3) / 4;
+  for (LayerCache& layer : cache.layers) convert(layer.k, numbers), convert(layer.v, numbers);
   return cache;
 }
 
-EngineBench::EngineBench(const std::filesystem::path& path, int threads) : peaks_(size_t(threads), 0) {
+EngineBench::EngineBench(const std::filesystem::path& path, int threads, DType cache) : peaks_(size_t(threads), 0) {
   const Config config = load_config(path);
   if (!config.is_llama())
     throw UsageError(fmt::format("{}: wanted a LLaMA, found a model of type \"{}\"", path.string(), config.model_type));
@@ -72,10 +72,11 @@ EngineBench::EngineBench(const std::filesystem::path& path, int threads) : peaks
   for (const EngineTask& t : tasks_)
     rows = std::max(rows, t.call.rows), capacity = std::max(capacity, t.call.past + t.call.rows);
   model_ = load_model(ops_, path, {.max_rows = rows, .sequences = 1, .capacity = capacity});
-  short_ = filled(ops_, config, 16, std::min(config.max_seq_len, 2 * behind));
-  long_ = filled(ops_, config, 1, capacity);
+  short_ = filled(ops_, config, 16, std::min(config.max_seq_len, 2 * behind), cache);
+  long_ = filled(ops_, config, 1, capacity, cache);
   logits_ = ops_.allocate({16, config.vocab_size});
   weight_bytes_ = bytes_of_weights(config);
+  cache_bytes_ = double(bytes_of(cache, block_elements)) / double(block_elements);
 }
 
 double EngineBench::seconds(const EngineTask& task) {
@@ -95,14 +96,15 @@ double EngineBench::least_seconds(const EngineTask& task, double bandwidth) {
   if (peak == 0) peak = multiply_add_rate(task.threads);
   const DevicePeak roof{"", peak, bandwidth, ""};
   double seconds = 0;
-  for (const Operation& o : operations(model_->config(), task.call, {weight_bytes_, sizeof(float), sizeof(float)}))
+  for (const Operation& o : operations(model_->config(), task.call, {weight_bytes_, cache_bytes_, sizeof(float)}))
     seconds += roof.seconds(o.cost);
   return seconds;
 }
 
 int bench_engine(const BenchEngineCommand& command) {
-  EngineBench bench(command.model, omp_get_max_threads());
+  EngineBench bench(command.model, omp_get_max_threads(), command.cache_dtype);
   ordered_json report = begin_report("bench engine", command.model, {});
+  report["cache_dtype"] = name_of(command.cache_dtype);
   if (!command.json)
     fmt::print("{} on {}\n\n{:<22}{:>8}{:>11}{:>12}{:>10}{:>15}\n", shown_path(command.model), machine(), "", "threads",
                "ms a call", "tokens/s", "memory's", "of the limit");

@@ -114,7 +114,7 @@ int bench_peers(const BenchPeersCommand& command) {
     for (const char* name : {"llama-bench", "llama-batched-bench"}) llama_program(command.llama_cpp, name);
   if (command.rounds < 1 || command.rounds > 100)
     throw UsageError(fmt::format("rounds: wanted 1 to 100, found {}", command.rounds));
-  EngineBench bench(command.model, omp_get_max_threads());
+  EngineBench bench(command.model, omp_get_max_threads(), has_llama2c ? DType::f32 : DType::f16);  // as theirs
   std::vector<Comparison> all;
   for (const EngineTask& task : bench.tasks())
     if (!has_llama2c || task.name() == "decode") all.push_back({task, {}, {}, {}});

@@ -49,6 +49,7 @@ void add_measuring(CommandLine& line) {
   engine->add_option("--model", e.model, "a Hugging Face directory, a .bin of llama2.c, or a .gguf")
       ->default_str("weights/stories")
       ->type_name("PATH");
+  add_cache_dtype(engine, e.cache_dtype);
   add_threads(engine);
   engine->add_option("--out", e.out, "a report")->type_name("FILE.json");
   engine->add_flag("--json", e.json, "print the report instead of the table");
@@ -110,7 +111,7 @@ void add_calc_model(CLI::App* command, CalcModel& model) {
   size("--weight-bytes", model.weight_bytes,
        "bytes a weight (q8_0 1.0625, q4_0 0.5625); otherwise 2, or those of the checkpoint");
   size("--cache-bytes", model.cache_bytes,
-       "bytes a cache element; otherwise 2, or 4, this library's, for a checkpoint");
+       "bytes a cache element (q8_0 1.0625); otherwise 2, or 4, this library's, for a checkpoint");
 }
 
 void add_calc_output(CLI::App* command, CalcOutput& output, bool plots) {

@@ -68,6 +68,7 @@ struct LogitsCommand {
   std::string out = {};        ///< .npy, (T, V) or (B, T, V), f32
   std::string taps = {};       ///< directory; "": none
   bool cache = true;
+  DType cache_dtype = DType::f32;
   int64_t chunk = 0;  ///< tokens of each sequence that one call feeds; 0: all
   DeviceChoice device = {};
 };
@@ -87,6 +88,7 @@ struct InspectCommand {
   std::string path;     ///< a directory, a .bin, or a .safetensors
   int64_t context = 0;  ///< tokens of a sequence to plan memory for; 0: as many as the model knows
   int64_t batch = 1;    ///< sequences
+  DType cache_dtype = DType::f32;
   bool json = false;
 };
 int inspect_checkpoint(const InspectCommand& command);
@@ -126,6 +128,7 @@ struct BenchEngineCommand {
   std::string model;     ///< a LLaMA
   std::string out = {};  ///< .json; "": none
   bool json = false;
+  DType cache_dtype = DType::f32;
 };
 int bench_engine(const BenchEngineCommand& command);
 

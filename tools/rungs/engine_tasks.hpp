@@ -27,8 +27,8 @@ std::vector<EngineTask> engine_tasks(const Config& config, int threads);
 /// A model on this library's CPU, with room for every task.
 class EngineBench {
  public:
-  /// \throws UsageError for a model that is no LLaMA; FileError
-  EngineBench(const std::filesystem::path& model, int threads);
+  /// \param cache  the dtype of its KV caches. \throws UsageError for a model that is no LLaMA; FileError
+  EngineBench(const std::filesystem::path& model, int threads, DType cache);
 
   const std::vector<EngineTask>& tasks() const { return tasks_; }
   /// Seconds of a call, the median of those that fit in about half a second.
@@ -45,6 +45,7 @@ class EngineBench {
   KvCache short_, long_;  // of 16 sequences, and of one
   Tensor logits_;
   double weight_bytes_ = 0;    // of an element, over all that a call reads
+  double cache_bytes_ = 0;     // of an element
   std::vector<double> peaks_;  // FLOP/s by threads - 1; 0: not measured yet
 };
 

@@ -125,6 +125,7 @@ class Watcher {
   void print_json(const Sequences& drawn, double seconds, double rate) const {
     ordered_json out = {{"model", session_.command.model},
                         {"cache", session_.options.cache},
+                        {"cache_dtype", rungs::name_of(session_.options.cache_dtype)},
                         {"seconds", seconds},
                         {"seconds_to_first_token", first_ - start_},
                         {"tokens_per_second", rate}};

@@ -108,15 +108,12 @@ ordered_json memory_json(const Config& c, const InspectCommand& command, int64_t
   if (command.batch < 1 || command.batch > 1 << 20)
     throw UsageError(fmt::format("batch: wanted from 1 to {}, found {}", 1 << 20, command.batch));
   const int64_t rows = std::max(command.batch, std::min<int64_t>(command.batch * context, 512));
-  const MemoryEstimate f = memory_estimate(c, command.batch, context, rows);
-  return {{"sequences", command.batch},
-          {"context", context},
-          {"rows", rows},
-          {"weights", weights},
-          {"cache", f.cache},
-          {"rope_tables", f.rope_tables},
-          {"scratch", f.scratch},
-          {"total", weights + f.cache + f.rope_tables + f.scratch}};
+  check_cache_dtype(c, command.cache_dtype);
+  const MemoryEstimate f = memory_estimate(c, command.batch, context, rows, command.cache_dtype);
+  return {
+      {"sequences", command.batch},   {"context", context},   {"rows", rows},
+      {"weights", weights},           {"cache", f.cache},     {"cache_dtype", name_of(command.cache_dtype)},
+      {"rope_tables", f.rope_tables}, {"scratch", f.scratch}, {"total", weights + f.cache + f.rope_tables + f.scratch}};
 }
 
 void print_text(const ordered_json& all) {
@@ -151,7 +148,8 @@ void print_text(const ordered_json& all) {
     fmt::print("  {:<10}{:>10}{}{}\n", name, in_units(m[key].get<int64_t>()), note.empty() ? "" : "   ", note);
   };
   line("weights", "weights", "");
-  line("KV cache", "cache", "f32, for every position of every sequence");
+  line("KV cache", "cache",
+       fmt::format("{}, for every position of every sequence", m["cache_dtype"].get_ref<const std::string&>()));
   if (m["rope_tables"] != 0) line("RoPE", "rope_tables", "tables of cos and sin, of every position");
   line("scratch", "scratch", fmt::format("f32, {} rows a call, and the logits", m["rows"].get<int64_t>()));
   line("together", "total", "");

@@ -93,7 +93,7 @@ int write_logits(const LogitsCommand& command) {
   const std::unique_ptr<Model> model =
       load_model(backend, command.model, {.max_rows = B * chunk, .sequences = command.cache ? B : 0, .capacity = T});
   KvCache cache;
-  if (command.cache) cache = KvCache(backend.device, config, B, T);
+  if (command.cache) cache = KvCache(backend.device, config, B, T, command.cache_dtype);
   Gathered logits{B, T, {}}, taps{B, T, {}};
   std::vector<float> host, tapped;
   for (int64_t start = 0; start < T; start += chunk) {

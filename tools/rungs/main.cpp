@@ -24,6 +24,17 @@ void add_threads(CLI::App* command) {
       ->check(CLI::Range(1, 1024));
 }
 
+CLI::Option* add_cache_dtype(CLI::App* command, DType& dtype) {
+  const std::map<std::string, DType> dtypes = {
+      {"f32", DType::f32}, {"bf16", DType::bf16}, {"f16", DType::f16}, {"q8_0", DType::q8_0}};
+  return command
+      ->add_option_function<std::string>(
+          "--cache-dtype", [&dtype, dtypes](const std::string& name) { dtype = dtypes.at(name); },
+          "of the KV cache: in 16 or 8 bits long texts take less memory, and less time")
+      ->check(CLI::IsMember({"f32", "bf16", "f16", "q8_0"}))
+      ->default_str("f32");
+}
+
 CLI::Option* add_device(CLI::App* command, DeviceChoice& device, char** argv) {
   device.argv = argv;
   CLI::Option* backend =
@@ -116,9 +127,14 @@ void add_use(CommandLine& line) {
       ->capture_default_str();
   CLI::Option* backend = add_device(generate, g.device, line.argv);
   add_threads(generate);
-  generate->add_flag_callback(
-      "--no-cache", [&g] { g.options.cache = false; }, "feed the whole text again at every step");
-  generate->add_flag("--mine", g.mine, "run on your own code, of the lessons that you passed")->excludes(backend);
+  CLI::Option* cache_dtype = add_cache_dtype(generate, g.options.cache_dtype);
+  generate
+      ->add_flag_callback(
+          "--no-cache", [&g] { g.options.cache = false; }, "feed the whole text again at every step")
+      ->excludes(cache_dtype);
+  generate->add_flag("--mine", g.mine, "run on your own code, of the lessons that you passed")
+      ->excludes(backend)
+      ->excludes(cache_dtype);
   generate->add_flag("--stats", g.stats, "say how fast it was, also where no terminal looks on");
   generate->add_flag("--trace", g.trace, "show what every step feeds, and where");
   generate->add_flag("--json", g.json, "for scripts")->excludes(interactive);
@@ -138,10 +154,12 @@ void add_use(CommandLine& line) {
   CLI::Option* chunk =
       logits->add_option("--chunk", l.chunk, "feed this many tokens at a time through the cache; 0: all")
           ->capture_default_str();
+  CLI::Option* logits_cache = add_cache_dtype(logits, l.cache_dtype);
   logits
       ->add_flag_callback(
           "--no-cache", [&l] { l.cache = false; }, "feed all tokens at once, without a cache")
-      ->excludes(chunk);
+      ->excludes(chunk)
+      ->excludes(logits_cache);
   add_device(logits, l.device, line.argv);
   add_threads(logits);
   logits->add_option("--taps", l.taps, "write every intermediate tensor as DIR/NAME.npy, (T, ...) or (B, T, ...)")
@@ -174,6 +192,7 @@ void add_files(CommandLine& line) {
   inspect->add_option("--context", i.context, "tokens of a sequence to plan memory for; 0: as many as the model knows")
       ->capture_default_str();
   inspect->add_option("--batch", i.batch, "sequences to plan memory for")->capture_default_str();
+  add_cache_dtype(inspect, i.cache_dtype);
   inspect->add_flag("--json", i.json, "for scripts");
 
   ConvertCommand& c = line.convert;

@@ -136,7 +136,7 @@ std::vector<std::vector<int32_t>> generate(Model& model, const std::vector<std::
     longest = std::max(longest, most);
     loop.sequences.push_back(std::move(s));
   }
-  if (options.cache) loop.cache = KvCache(model.backend().device, config, B, longest);
+  if (options.cache) loop.cache = KvCache(model.backend().device, config, B, longest, options.cache_dtype);
 
   const auto unfinished = [](const Sequence& s) { return !s.done; };
   for (int64_t step = 0; std::any_of(loop.sequences.begin(), loop.sequences.end(), unfinished); ++step) {

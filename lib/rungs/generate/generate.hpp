@@ -19,6 +19,7 @@ struct GenerateOptions {
   int64_t max_tokens = 100;        ///< a sequence ends after this many, or where the context ends
   std::vector<int32_t> stop = {};  ///< or with one of these tokens, which is kept
   bool cache = true;               ///< false: every step feeds the whole of every sequence again
+  DType cache_dtype = DType::f32;  ///< see KvCache
   int64_t context = 0;             ///< most tokens of a sequence, the prompt among them; 0: the model's context
   Pick pick = {};                  ///< draws instead of probabilities() and sample(), when there is one
 

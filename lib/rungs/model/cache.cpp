@@ -1,5 +1,9 @@
 #include "rungs/model/cache.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 namespace rungs {
 
 Shape cache_shape(const Config& config, int64_t sequences, int64_t capacity) {
@@ -8,10 +12,22 @@ Shape cache_shape(const Config& config, int64_t sequences, int64_t capacity) {
   return {sequences, capacity, config.num_kv_heads, config.head_dim};
 }
 
-KvCache::KvCache(Device& device, const Config& config, int64_t sequences, int64_t capacity) {
+void check_cache_dtype(const Config& config, DType dtype) {
+  const DType dtypes[] = {DType::f32, DType::bf16, DType::f16, DType::q8_0};
+  if (std::find(std::begin(dtypes), std::end(dtypes), dtype) == std::end(dtypes))
+    throw UsageError(fmt::format("a KV cache: wanted f32, bf16, f16 or q8_0, found {}", name_of(dtype)));
+  if (config.head_dim % elements_of_block(dtype) != 0)
+    throw UsageError(fmt::format("a KV cache in {}: wanted heads of a multiple of {}, found {} (head_dim)",
+                                 name_of(dtype), elements_of_block(dtype), config.head_dim));
+}
+
+KvCache::KvCache(Device& device, const Config& config, int64_t sequences, int64_t capacity, DType dtype) {
+  check_cache_dtype(config, dtype);
   const Shape shape = cache_shape(config, sequences, capacity);
   for (int64_t layer = 0; layer < config.num_layers; ++layer)
-    layers.push_back({device.allocate(shape), device.allocate(shape)});
+    layers.push_back({device.allocate(shape, dtype), device.allocate(shape, dtype)});
+  if (dtype != DType::f32 && !layers.empty() && layers[0].k.place() != Place::host)
+    throw UsageError(fmt::format("a KV cache of CUDA: wanted f32, found {}; the CPU has the others", name_of(dtype)));
 }
 
 }  // namespace rungs

@@ -16,12 +16,12 @@ int64_t cache_elements(const Config& c, int64_t context) {
   return product({2, c.num_layers, context, c.num_kv_heads, c.head_dim});  // of cache_shape, in every layer, k and v
 }
 
-MemoryEstimate memory_estimate(const Config& c, int64_t sequences, int64_t context, int64_t rows) {
+MemoryEstimate memory_estimate(const Config& c, int64_t sequences, int64_t context, int64_t rows, DType cache) {
   constexpr int64_t f32 = 4, i32 = 4;
   const int64_t floats = c.is_llama() ? scratch_elements<LlamaScratch>(c) : scratch_elements<DecoderScratch>(c);
   const int64_t ids = 4;  // token, sequence, position, logit_rows
   MemoryEstimate f;
-  f.cache = sequences * cache_elements(c, context) * f32;
+  f.cache = sequences * int64_t(bytes_of(cache, cache_elements(c, context)));
   f.scratch = rows * (floats * f32 + ids * i32) + sequences * c.vocab_size * f32;
   f.rope_tables = c.rotary ? context * c.head_dim * f32 : 0;
   return f;

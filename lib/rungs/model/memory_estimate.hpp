@@ -10,15 +10,16 @@ namespace rungs {
 /// does not fit in 63 bits.
 int64_t cache_elements(const Config& config, int64_t context);
 
-/// Bytes, all of f32 but the weights.
+/// Bytes, of f32 but weights and cache.
 struct MemoryEstimate {
   int64_t cache = 0;        ///< two tensors (B, context, G, D) a layer
   int64_t scratch = 0;      ///< activations of one call, and its logits
   int64_t rope_tables = 0;  ///< rotary positions: two tables (context, D/2)
 };
 
-/// Of `sequences` sequences of up to `context` tokens, fed at most `rows` rows a call.
-MemoryEstimate memory_estimate(const Config& config, int64_t sequences, int64_t context, int64_t rows);
+/// Of `sequences` sequences of up to `context` tokens, fed at most `rows` rows a call. \param cache  its dtype
+MemoryEstimate memory_estimate(const Config& config, int64_t sequences, int64_t context, int64_t rows,
+                               DType cache = DType::f32);
 
 /// \throws Error when a model with weights of so many bytes, loaded as `options` say, needs more than the free memory
 /// of its device: how much it needs, how much is free, and which context would fit.

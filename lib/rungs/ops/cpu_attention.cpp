@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rungs/ops/attention_sums.hpp"
 #include "rungs/ops/cpu_ops.hpp"
 #include "rungs/ops/cpu_parts.hpp"
-#include "rungs/ops/dot.hpp"
 #include "rungs/ops/matrix.hpp"
+#include "rungs/ops/upcast.hpp"
 
 namespace rungs {
 
@@ -42,46 +43,61 @@ static void softmax_of_visible(Eigen::Map<Matrix>& scores, int64_t p, const Atte
 void CpuOps::attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
                        LayerCache* cache, const AttentionOptions& options) {
   const int64_t H = q.shape().rank() == 3 ? q.dim(1) : 1;
-  if (cache) need_scores(chunks_of_keys(cache->k.dim(1)) * H * room_of_chunk(q.cols()));
+  if (cache) need(scores_, chunks_of_keys(cache->k.dim(1)) * H * room_of_chunk(q.cols()));
   attention_by_segment(*this, out, q, k, v, rows, cache, options);
 }
 
-void CpuOps::need_scores(int64_t floats) {
-  if (scores_.count() < floats) scores_ = Tensor::uninitialised({floats});
+/// n elements of keys or values from `first` on, as f32: where they lie, or upcast into `room`.
+static const float* as_floats(const Tensor& x, int64_t first, int64_t n, float* room) {
+  if (x.dtype() == DType::f32) return x.data() + first;
+  upcast(room, x, first, n);
+  return room;
 }
 
-// One query: keys and values are read once, in the order in which they lie in memory, some at a time for all heads.
-// Each such chunk has a softmax of its own, with its largest score, its sum and its part of the result; in the end they
-// are put together as if there had been one. (Milakov, Gimelshein 2018, "Online normalizer calculation for softmax".)
-// The chunks are the same on every number of threads, so the result is.
+// One query: keys and values are read once, in the order in which they lie in memory, some at a time for all heads,
+// upcast where they lie in fewer bits. Each chunk of them has a softmax of its own, with its largest score, its sum and
+// its part of the result; in the end they are put together as if there had been one. (Milakov, Gimelshein 2018, "Online
+// normalizer calculation for softmax".) The chunks are the same on every number of threads, so the result is.
 void CpuOps::sdpa_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const SdpaSizes& sizes,
                       const AttentionOptions& options) {
-  const int64_t S = sizes.S, G = sizes.G, D = sizes.D, H = sizes.H;
-  const int64_t group = H / G;  // query heads that share keys and values
+  const int64_t S = sizes.S, D = sizes.D, H = sizes.H, row = sizes.G * D;
+  const Heads heads{H, sizes.G, D};
   const int64_t chunks = chunks_of_keys(S), room = room_of_chunk(D);
-  need_scores(chunks * H * room);
+  const bool threads = size_t(2 * S * row) * sizeof(float) > bytes_worth_threads;
+  const int64_t upcast_room = k.dtype() == DType::f32 ? 0 : keys_in_cache * row;  // of each thread
+  need(scores_, chunks * H * room);
+  need(upcast_, upcast_room * (threads ? omp_get_max_threads() : 1));
   const float scale = scale_of(options, D);
   const auto part = [&](int64_t chunk, int64_t h) { return scores_.data() + (chunk * H + h) * room; };
 
-  in_parts(chunks, 1, k.bytes() + v.bytes() > bytes_worth_threads, [&](int64_t first, int64_t last) {
-    for (int64_t chunk = first; chunk < last; ++chunk)
-      for (int64_t g = 0; g < G; ++g) {
-        const int64_t s = chunk * keys_at_a_time, n = std::min(keys_at_a_time, S - s);
-        float *mine = part(chunk, g * group), *weights = mine + D + 2;
-        dots_with_rows({weights, group, room}, {q.data() + g * group * D, group, D},
-                       {k.data() + (s * G + g) * D, n, G * D}, D);
-        for (int64_t h = 0; h < group; ++h) {
-          Eigen::Map<Eigen::ArrayXf> row(weights + h * room, n);
-          float *largest = mine + h * room + D, *sum = largest + 1;
-          row *= scale;
-          soft_cap(row, options.soft_cap);
-          *largest = row.maxCoeff();
-          row = (row - *largest).exp();
-          *sum = row.sum();
-          std::fill_n(mine + h * room, D, 0.0f);
+  in_parts(chunks, 1, threads, [&](int64_t first, int64_t last) {
+    float* floats = upcast_.data() + (threads ? omp_get_thread_num() * upcast_room : 0);
+    for (int64_t chunk = first; chunk < last; ++chunk) {
+      const int64_t begin = chunk * keys_at_a_time, end = std::min(S, begin + keys_at_a_time), n = end - begin;
+      float *sums = part(chunk, 0), *weights = sums + D + 2;  // of head 0; those of head h are h · room further
+      const auto some_at_a_time = [&](const Tensor& x, const auto& work) {
+        for (int64_t s = begin; s < end; s += keys_in_cache) {
+          const int64_t some = std::min(keys_in_cache, end - s);
+          work(s - begin, as_floats(x, s * row, some * row, floats), some);
         }
-        add_sums_of_rows({mine, group, room}, {weights, group, room}, {v.data() + (s * G + g) * D, n, G * D}, D);
+      };
+      some_at_a_time(k, [&](int64_t at, const float* keys, int64_t some) {
+        dots_with_keys(weights + at, room, q.data(), keys, some, heads);
+      });
+      for (int64_t h = 0; h < H; ++h) {
+        Eigen::Map<Eigen::ArrayXf> scores(weights + h * room, n);
+        float *largest = sums + h * room + D, *sum = largest + 1;
+        scores *= scale;
+        soft_cap(scores, options.soft_cap);
+        *largest = scores.maxCoeff();
+        scores = (scores - *largest).exp();
+        *sum = scores.sum();
+        std::fill_n(sums + h * room, D, 0.0f);
       }
+      some_at_a_time(v, [&](int64_t at, const float* values, int64_t some) {
+        add_weighted_values(sums, weights + at, room, values, some, heads);
+      });
+    }
   });
 
   for (int64_t h = 0; h < H; ++h) {
@@ -98,35 +114,44 @@ void CpuOps::sdpa_one(Tensor& out, const Tensor& q, const Tensor& k, const Tenso
   }
 }
 
-/// Every G-th row of D: one head of (S, G, D).
+/// n rows of one head of (T, H, D), or of keys or values; rows are `stride` floats apart.
 using HeadOf = Eigen::Map<const Matrix, 0, Eigen::OuterStride<>>;
+
+/// Keys or values [0, n) of head g of (S, G, D), as f32: where they lie, or upcast into `room`.
+static HeadOf rows_of_head(const Tensor& x, int64_t g, int64_t n, float* room) {
+  const int64_t D = x.cols(), stride = x.count() / x.dim(0);
+  if (x.dtype() == DType::f32) return HeadOf(x.data() + g * D, n, D, Eigen::OuterStride<>(stride));
+  upcast(room, x, g * D, D, n, stride);
+  return HeadOf(room, n, D, Eigen::OuterStride<>(D));
+}
 
 // Some queries of one head at a time, so that their scores stay in the processor's cache, and each thread takes the
 // next of them.
 void CpuOps::sdpa_many(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const SdpaSizes& sizes,
                        const AttentionOptions& options) {
-  const int64_t T = sizes.T, S = sizes.S, G = sizes.G, D = sizes.D, H = sizes.H;
+  const int64_t T = sizes.T, S = sizes.S, D = sizes.D, H = sizes.H, group = H / sizes.G;
   const int64_t at_a_time = std::clamp<int64_t>(scores_in_cache / S, 1, T), scratch = room_of_scores(S);
   const bool threads = worth_threads_in_attention(T, S, H * D);
-  need_scores(scratch * (threads ? omp_get_max_threads() : 1));
+  const int64_t upcast_room = k.dtype() == DType::f32 ? 0 : S * D;  // of each thread
+  need(scores_, scratch * (threads ? omp_get_max_threads() : 1));
+  need(upcast_, upcast_room * (threads ? omp_get_max_threads() : 1));
   const float scale = scale_of(options, D);
   Eigen::setNbThreads(1);
 
   const int64_t blocks = (T + at_a_time - 1) / at_a_time;
   each(blocks * H, threads, [&](int64_t work) {
-    const int64_t first = work / H * at_a_time, h = work % H, g = h / (H / G), n = std::min(at_a_time, T - first);
+    const int64_t first = work / H * at_a_time, h = work % H, g = h / group, n = std::min(at_a_time, T - first);
     const int64_t seen = options.causal ? S - T + first + n : S;  // keys that the last of these queries sees
+    const int64_t thread = threads ? omp_get_thread_num() : 0;
     const HeadOf queries(q.data() + (first * H + h) * D, n, D, Eigen::OuterStride<>(H * D));
-    const HeadOf keys(k.data() + g * D, seen, D, Eigen::OuterStride<>(G * D));
-    const HeadOf values(v.data() + g * D, seen, D, Eigen::OuterStride<>(G * D));
     Eigen::Map<Matrix, 0, Eigen::OuterStride<>> read(out.data() + (first * H + h) * D, n, D,
                                                      Eigen::OuterStride<>(H * D));
-    float* own = scores_.data() + (threads ? omp_get_thread_num() * scratch : 0);
-    Eigen::Map<Matrix> scores(own, n, seen);  // (n, seen)
-    scores.noalias() = (queries * scale) * keys.transpose();
+    float* floats = upcast_.data() + thread * upcast_room;
+    Eigen::Map<Matrix> scores(scores_.data() + thread * scratch, n, seen);  // (n, seen)
+    scores.noalias() = (queries * scale) * rows_of_head(k, g, seen, floats).transpose();
     soft_cap(scores.array(), options.soft_cap);
     softmax_of_visible(scores, S - T + first, options);
-    read.noalias() = scores * values;
+    read.noalias() = scores * rows_of_head(v, g, seen, floats);
   });
 }
 

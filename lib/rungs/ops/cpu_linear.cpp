@@ -1,9 +1,9 @@
 #include "rungs/ops/cpu_ops.hpp"
 #include "rungs/ops/cpu_parts.hpp"
 #include "rungs/ops/dot.hpp"
-#include "rungs/ops/floats.hpp"
 #include "rungs/ops/matmul.hpp"
 #include "rungs/ops/matrix.hpp"
+#include "rungs/ops/upcast.hpp"
 
 namespace rungs {
 
@@ -31,7 +31,7 @@ void matmul_transposed(Tensor& out, const Tensor& a, const Tensor& b) {
 ConstTensor CpuOps::arranged(const Tensor& x, const Tensor& weight) {
   const int64_t floats = arranged_floats(x.cols(), weight.dtype());
   if (floats == 0) return x.view();
-  if (arranged_.count() < x.rows() * floats) arranged_ = Tensor::uninitialised({x.rows() * floats});
+  need(arranged_, x.rows() * floats);
   Tensor rows = arranged_.view_rows(0, x.rows() * floats).reshaped({x.rows(), floats});
   in_parts(x.rows(), 1, x.count() > worth_threads,
            [&](int64_t first, int64_t last) { arrange(rows, x, weight.dtype(), first, last); });
@@ -49,7 +49,7 @@ void CpuOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Te
     matrix(out).noalias() = matrix(x) * matrix(weight).transpose();
   } else {  // some rows of the weight at a time, upcast
     const int64_t C = weight.cols(), at_a_time = upcast_rows(C);
-    if (upcast_.count() < at_a_time * C) upcast_ = Tensor::uninitialised({at_a_time * C});
+    need(upcast_, at_a_time * C);
     for (int64_t first = 0; first < weight.rows(); first += at_a_time) {
       const int64_t n = std::min(at_a_time, weight.rows() - first);
       in_parts(n, 1, size_t(n * C) > bytes_worth_threads,

@@ -11,6 +11,7 @@
 #include "rungs/ops/cpu_parts.hpp"
 #include "rungs/ops/floats.hpp"
 #include "rungs/ops/matrix.hpp"
+#include "rungs/ops/upcast.hpp"
 
 namespace rungs {
 
@@ -20,7 +21,7 @@ void CpuOps::download(void* host, const Tensor& device) { std::memcpy(host, devi
 
 void CpuOps::copy(Tensor& out, const Tensor& x) {
   require_copy(Place::host, out, x);
-  std::memcpy(out.raw(), x.raw(), x.bytes());
+  convert(out, x);
 }
 
 void CpuOps::embedding(Tensor& out, const Tensor& table, const Tensor& index) {

@@ -43,7 +43,6 @@ class CpuOps : public Device, public Ops, public Steps {
 
  private:
   ConstTensor arranged(const Tensor& x, const Tensor& weight);
-  void need_scores(int64_t floats);
   void sdpa_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const SdpaSizes& sizes,
                 const AttentionOptions& options);
   void sdpa_many(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const SdpaSizes& sizes,
@@ -51,7 +50,7 @@ class CpuOps : public Device, public Ops, public Steps {
 
   Tensor scores_;    // see sdpa_one; else for each thread (queries at a time, S)
   Tensor arranged_;  // x of a small batch, where the weight is bf16
-  Tensor upcast_;    // some rows of a weight of 16 bits, as f32; see linear
+  Tensor upcast_;    // as f32: some rows of a weight of 16 bits; for each thread keys or values of a cache
 };
 
 /// From now on every operation of this thread's CpuOps takes up to n threads; otherwise as many as there are

@@ -34,8 +34,13 @@ inline bool worth_threads_in_attention(int64_t T, int64_t S, int64_t width) {
 /// \name Memory
 ///@{
 inline constexpr int64_t upcast_floats = 1 << 20;    ///< of a 16-bit weight, at a time
-inline constexpr int64_t keys_at_a_time = 128;       ///< that one query reads
+inline constexpr int64_t keys_at_a_time = 128;       ///< that one query reads, with a softmax of their own
+inline constexpr int64_t keys_in_cache = 8;          ///< of all heads, in the nearest cache
 inline constexpr int64_t scores_in_cache = 1 << 15;  ///< floats of each thread, 128 KiB
+/// Makes `scratch` a tensor of so many floats, if it has fewer.
+inline void need(Tensor& scratch, int64_t floats) {
+  if (scratch.count() < floats) scratch = Tensor::uninitialised({floats});
+}
 /// Rows of C elements that are upcast at a time.
 inline int64_t upcast_rows(int64_t C) { return std::max<int64_t>(1, upcast_floats / std::max<int64_t>(C, 1)); }
 /// Of keys_at_a_time each, the last perhaps shorter.

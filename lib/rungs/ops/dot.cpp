@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "rungs/ops/floats.hpp"
+#include "rungs/ops/lane_sums-inl.hpp"
 #include "rungs/ops/quantized_product.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -73,26 +74,6 @@ static HWY_INLINE void multiply_add(Vector (&sum)[4][R], const FourRows<W>& rows
   }
 }
 
-/// out[i] = the sum of the lanes of the i-th vector.
-static HWY_INLINE void sums_of_lanes(float out[4], Vector a, Vector b, Vector c, Vector d) {
-#if HWY_TARGET == HWY_SCALAR
-  out[0] = hn::GetLane(a), out[1] = hn::GetLane(b), out[2] = hn::GetLane(c), out[3] = hn::GetLane(d);
-#else
-  const Lanes f;
-  const hn::Repartition<uint64_t, Lanes> pair;
-  const auto ab = hn::BitCast(pair, hn::Add(hn::InterleaveLower(f, a, b), hn::InterleaveUpper(f, a, b)));
-  const auto cd = hn::BitCast(pair, hn::Add(hn::InterleaveLower(f, c, d), hn::InterleaveUpper(f, c, d)));
-  const Vector of_blocks = hn::Add(hn::BitCast(f, hn::InterleaveLower(pair, ab, cd)),
-                                   hn::BitCast(f, hn::InterleaveUpper(pair, ab, cd)));  // a b c d, in each 128 bits
-  HWY_ALIGN float blocks[HWY_MAX_BYTES / sizeof(float)];
-  hn::Store(of_blocks, f, blocks);
-  const hn::CappedTag<float, 4> four;
-  auto sums = hn::Load(four, blocks);
-  for (int64_t i = 4; i < lanes(); i += 4) sums = hn::Add(sums, hn::Load(four, blocks + i));
-  hn::StoreU(sums, four, out);
-#endif
-}
-
 /// The sums of four rows of w with R of x over n elements, which are added to out if it `adds`: a chunk at a time, so
 /// that an element does not depend on what is computed beside it.
 template <int R, class W>
@@ -114,7 +95,11 @@ static HWY_INLINE void block(float* out, int64_t out_stride, const FourRows<W>& 
     }
     HWY_UNROLL(8) for (int r = 0; r < R; ++r) {
       float some[4];
-      sums_of_lanes(some, sum[0][r], sum[1][r], sum[2][r], sum[3][r]);
+#if HWY_TARGET == HWY_SCALAR
+      for (int i = 0; i < 4; ++i) some[i] = hn::GetLane(sum[i][r]);
+#else
+      hn::StoreU(sums_of_lanes(Lanes(), sum[0][r], sum[1][r], sum[2][r], sum[3][r]), hn::FixedTag<float, 4>(), some);
+#endif
       for (int i = 0; i < 4; ++i) {
         for (int64_t c = whole; c < last; ++c) some[i] += value_of(rows.w[i][c]) * x[r * x_stride + c];
         totals[r][i] += some[i];
@@ -201,39 +186,6 @@ static void evens_then_odds(float* out, const float* x, int64_t C) {
   std::copy(x + whole, x + C, out + whole);
 }
 
-/// out += four weights · four rows; where fewer remain, the weights of the others are 0 and their row is any.
-static HWY_INLINE void add_rows(float* out, const float* weight, const float* v_0, const float* v_1, const float* v_2,
-                                const float* v_3, int64_t D) {
-  const Lanes d;
-  const int64_t whole = D / lanes() * lanes();
-  const Vector weight_0 = hn::Set(d, weight[0]), weight_1 = hn::Set(d, weight[1]);
-  const Vector weight_2 = hn::Set(d, weight[2]), weight_3 = hn::Set(d, weight[3]);
-  for (int64_t i = 0; i < whole; i += lanes()) {
-    Vector sum = hn::MulAdd(weight_0, hn::LoadU(d, v_0 + i), hn::LoadU(d, out + i));
-    sum = hn::MulAdd(weight_1, hn::LoadU(d, v_1 + i), sum);
-    sum = hn::MulAdd(weight_2, hn::LoadU(d, v_2 + i), sum);
-    sum = hn::MulAdd(weight_3, hn::LoadU(d, v_3 + i), sum);
-    hn::StoreU(sum, d, out + i);
-  }
-  for (int64_t i = whole; i < D; ++i)
-    out[i] += weight[0] * v_0[i] + weight[1] * v_1[i] + weight[2] * v_2[i] + weight[3] * v_3[i];
-}
-
-static void add_sums(const StridedRows<float>& out, const StridedRows<const float>& weights,
-                     const StridedRows<const float>& values, int64_t D) {
-  for (int64_t s = 0; s < values.count; s += 4) {
-    const int64_t left = values.count - s;
-    const float* v_0 = values.data + s * values.stride;
-    const float *v_1 = left > 1 ? v_0 + values.stride : v_0, *v_2 = left > 2 ? v_1 + values.stride : v_0,
-                *v_3 = left > 3 ? v_2 + values.stride : v_0;
-    for (int64_t n = 0; n < out.count; ++n) {
-      const float* w = weights.data + n * weights.stride + s;
-      const float some[] = {w[0], left > 1 ? w[1] : 0, left > 2 ? w[2] : 0, left > 3 ? w[3] : 0};
-      add_rows(out.data + n * out.stride, some, v_0, v_1, v_2, v_3, D);
-    }
-  }
-}
-
 }  // namespace rungs::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -244,7 +196,6 @@ HWY_EXPORT(dots_f32);
 HWY_EXPORT(dots_bf16);
 HWY_EXPORT(dots_f16);
 HWY_EXPORT(evens_then_odds);
-HWY_EXPORT(add_sums);
 
 void small_batch_product(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last) {
   const int64_t N = x.rows(), K = weight.rows(), C = x.cols();
@@ -271,17 +222,6 @@ void arrange(Tensor& out, const Tensor& x, DType weight, int64_t first, int64_t 
   if (is_quantized(weight)) return quantize_rows(out, x, first, last);
   const int64_t C = x.cols();
   for (int64_t n = first; n < last; ++n) HWY_DYNAMIC_DISPATCH(evens_then_odds)(out.data() + n * C, x.data() + n * C, C);
-}
-
-void dots_with_rows(const StridedRows<float>& scores, const StridedRows<const float>& x,
-                    const StridedRows<const float>& keys, int64_t D) {
-  HWY_DYNAMIC_DISPATCH(dots_f32)
-  (scores.data, scores.stride, x.data, x.count, x.stride, keys.data, keys.count, keys.stride, D);
-}
-
-void add_sums_of_rows(const StridedRows<float>& out, const StridedRows<const float>& weights,
-                      const StridedRows<const float>& values, int64_t D) {
-  HWY_DYNAMIC_DISPATCH(add_sums)(out, weights, values, D);
 }
 
 }  // namespace rungs

@@ -27,19 +27,4 @@ int64_t arranged_floats(int64_t C, DType weight);
 /// weights quantized, too (ops/quantized_product.hpp).  out: (N, arranged_floats); x: (N, C).
 void arrange(Tensor& out, const Tensor& x, DType weight, int64_t first, int64_t last);
 
-/// Rows of floats in memory, each `stride` floats after the one before.
-template <class T>
-struct StridedRows {
-  T* data;
-  int64_t count, stride;
-};
-
-/// scores[n, s] = x[n] · keys[s].  x: N rows of D; keys: S rows of D; scores: N rows of S.
-void dots_with_rows(const StridedRows<float>& scores, const StridedRows<const float>& x,
-                    const StridedRows<const float>& keys, int64_t D);
-
-/// out[n] += Σ over s of weights[n, s] · values[s].  out: N rows of D; weights: N rows of S; values: S rows of D.
-void add_sums_of_rows(const StridedRows<float>& out, const StridedRows<const float>& weights,
-                      const StridedRows<const float>& values, int64_t D);
-
 }  // namespace rungs

@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "rungs/tensor/quantize.hpp"
 #include "rungs/tensor/tensor.hpp"
 
 namespace rungs {
@@ -31,20 +28,6 @@ void with_floats(const Tensor& x, const Work& work) {
       throw ShapeError(fmt::format("wanted weights in f32, bf16 or f16, found {}{}", name_of(x.dtype()),
                                    is_quantized(x.dtype()) ? ", which the CPU alone computes with" : ""));
   }
-}
-
-/// out = elements [first, first + n) of x, of a quantized one whole blocks. \throws ShapeError as with_floats.
-inline void upcast(float* out, const Tensor& x, int64_t first, int64_t n) {
-  const auto dequantize = [&, size = elements_of_block(x.dtype())](const auto* blocks) {
-    for (int64_t i = 0; i < n; ++i) out[i] = value_of(blocks[(first + i) / size], (first + i) % size);
-  };
-  if (x.dtype() == DType::q8_0) return dequantize(x.data<q8_0>());
-  if (x.dtype() == DType::q4_0) return dequantize(x.data<q4_0>());
-  if (x.dtype() == DType::q4_k) return dequantize(x.data<q4_k>());
-  if (x.dtype() == DType::q6_k) return dequantize(x.data<q6_k>());
-  with_floats(x, [&](const auto* elements) {
-    std::transform(elements + first, elements + first + n, out, [](auto element) { return value_of(element); });
-  });
 }
 
 }  // namespace rungs

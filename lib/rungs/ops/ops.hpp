@@ -27,7 +27,7 @@ struct Rows {
 
 /// One layer's keys and values: row p of sequence b belongs to the token at position p.
 struct LayerCache {
-  Tensor k, v;  ///< (B, capacity, G, D); with one head (B, capacity, D)
+  Tensor k, v;  ///< (B, capacity, G, D); with one head (B, capacity, D). f32; on the CPU also bf16, f16 or q8_0
 };
 
 /// What may vary in attention; as it stands, that of LLaMA.
@@ -52,7 +52,7 @@ class Ops {
  public:
   virtual ~Ops() = default;
 
-  /// out = x.  Same shape.
+  /// out = x.  Same shape; on the CPU rounded to the dtype of out.
   virtual void copy(Tensor& out, const Tensor& x) = 0;
   /// out[n] = table[index[n]].  out: (N, C) f32; table: (V, C) f32, bf16 or f16; index: (N) i32, each in [0, V).
   virtual void embedding(Tensor& out, const Tensor& table, const Tensor& index) = 0;
@@ -78,8 +78,8 @@ class Ops {
   virtual void add(Tensor& x, const Tensor& y) = 0;
   /// Each head: out = softmax(mask(q · kᵀ / √D)) · v for one sequence; query t stands at S - T + t and sees keys 0 to
   /// there, if `options` say nothing else. Query head h reads key/value head h / (H / G).  out, q: (T, H, D); k, v: (S,
-  /// G, D); T <= S; or without the heads' dimension for one head.  Vaswani and others 2017, "Attention Is All You
-  /// Need", equation 1; Ainslie and others 2023, "GQA".
+  /// G, D) in a dtype of LayerCache; T <= S; or without the heads' dimension for one head.  Vaswani and others 2017,
+  /// "Attention Is All You Need", equation 1; Ainslie and others 2023, "GQA".
   virtual void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v,
                     const AttentionOptions& options = {}) = 0;
   /// Every row attends to the tokens of its own sequence up to itself.  out, q: (N, H, D); k, v: (N, G, D); or (N, D).

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -164,49 +165,61 @@ void Tensor::fail_dtype(DType wanted) const {
   throw ShapeError(fmt::format("a tensor of {} was used as {}", name_of(dtype_), name_of(wanted)));
 }
 
-Tensor converted(const Tensor& tensor, DType dtype) {
+/// From floats, which most conversions begin with; the others take a double between.
+template <class Round>
+static void round_each(Tensor& out, const Tensor& x, Round round) {
+  auto* to = out.data<decltype(round(0.0f))>();
+  if (x.dtype() == DType::f32)
+    std::transform(x.data(), x.data() + x.count(), to, round);
+  else
+    for (int64_t i = 0; i < x.count(); ++i) to[i] = round(float(x.value(i)));
+}
+
+void convert(Tensor& out, const Tensor& x) {
   const auto is_integer = [](DType type) { return type == DType::i32 || type == DType::i64; };
-  if (is_integer(tensor.dtype()) != is_integer(dtype) ||
-      (elements_of_block(dtype) == large_block_elements && dtype != tensor.dtype()))
-    throw ShapeError(fmt::format("{} is not converted to {}", name_of(tensor.dtype()), name_of(dtype)));
-  if (tensor.dtype() == dtype) return tensor.copy();
-  Tensor out = Tensor::uninitialised(tensor.shape(), dtype);
-  if (is_quantized(dtype)) {
-    const Tensor floats = converted(tensor, DType::f32);
-    dtype == DType::q8_0 ? quantize(out.data<q8_0>(), floats.data(), out.count())
-                         : quantize(out.data<q4_0>(), floats.data(), out.count());
-    return out;
+  if (out.shape() != x.shape())
+    throw ShapeError(fmt::format("a tensor of shape {} is not converted to one of shape {}", to_string(x.shape()),
+                                 to_string(out.shape())));
+  if (x.dtype() == out.dtype()) {
+    std::memcpy(out.raw(), x.raw(), x.bytes());
+    return;
   }
-  for (int64_t i = 0; i < tensor.count(); ++i) {
-    switch (dtype) {
-      case DType::f32:
-        out.data<float>()[i] = float(tensor.value(i));
-        break;
-      case DType::f64:
-        out.data<double>()[i] = tensor.value(i);
-        break;
-      case DType::bf16:
-        out.data<bf16>()[i] = to_bf16(float(tensor.value(i)));
-        break;
-      case DType::i64:
-        out.data<int64_t>()[i] = tensor.data<int32_t>()[i];
-        break;
-      case DType::i32: {
-        const int64_t value = tensor.data<int64_t>()[i];
+  if (is_integer(x.dtype()) != is_integer(out.dtype()) || elements_of_block(out.dtype()) == large_block_elements)
+    throw ShapeError(fmt::format("{} is not converted to {}", name_of(x.dtype()), name_of(out.dtype())));
+  if (is_quantized(out.dtype()) && x.dtype() != DType::f32) return convert(out, converted(x, DType::f32));
+  switch (out.dtype()) {
+    case DType::f32:
+      return round_each(out, x, [](float value) { return value; });
+    case DType::bf16:
+      return round_each(out, x, [](float value) { return to_bf16(value); });
+    case DType::f16:
+      return round_each(out, x, [](float value) { return to_f16(value); });
+    case DType::q8_0:
+      return quantize(out.data<q8_0>(), x.data(), x.count());
+    case DType::q4_0:
+      return quantize(out.data<q4_0>(), x.data(), x.count());
+    case DType::f64:
+      for (int64_t i = 0; i < x.count(); ++i) out.data<double>()[i] = x.value(i);
+      return;
+    case DType::i64:
+      return void(std::copy_n(x.data<int32_t>(), x.count(), out.data<int64_t>()));
+    case DType::i32:
+      for (int64_t i = 0; i < x.count(); ++i) {
+        const int64_t value = x.data<int64_t>()[i];
         if (value != int32_t(value)) throw ShapeError(fmt::format("{} does not fit in an i32", value));
         out.data<int32_t>()[i] = int32_t(value);
-        break;
       }
-      case DType::f16:
-        out.data<f16>()[i] = to_f16(float(tensor.value(i)));
-        break;
-      case DType::q8_0:
-      case DType::q4_0:
-      case DType::q4_k:
-      case DType::q6_k:
-        break;  // above
-    }
+      return;
+    case DType::q4_k:
+    case DType::q6_k:
+      return;  // refused above
   }
+}
+
+Tensor converted(const Tensor& tensor, DType dtype) {
+  if (!tensor) return {};
+  Tensor out = Tensor::uninitialised(tensor.shape(), dtype);
+  convert(out, tensor);
   return out;
 }
 

@@ -214,7 +214,10 @@ class ConstTensor {
 
 inline ConstTensor Tensor::view() const { return reshaped(shape_); }
 
-/// A new tensor of another dtype, each element converted. Integers and floats do not mix. \throws ShapeError
+/// out = x, each element rounded to the dtype of out. Same shape. Integers and floats do not mix, and nothing becomes
+/// q4_k or q6_k. \throws ShapeError
+void convert(Tensor& out, const Tensor& x);
+/// A new tensor of another dtype. \throws ShapeError as convert
 Tensor converted(const Tensor& tensor, DType dtype);
 
 }  // namespace rungs

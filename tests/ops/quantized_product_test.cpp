@@ -1,0 +1,77 @@
+#include "ops/expected.hpp"
+#include "rungs/ops/cpu_ops.hpp"
+
+using namespace rungs;
+using namespace rungs::test;
+
+TEST_SUITE_BEGIN("ops");
+
+TEST_CASE("quantized weights: whole numbers multiply exactly") {
+  CpuOps ops;
+  std::mt19937 random(5);
+  const auto whole = [&](const Shape& shape, int64_t least, int64_t most) {
+    Tensor t(shape);
+    for (int64_t i = 0; i < t.count(); ++i) t.flat(i) = float(least + int64_t(random() % uint64_t(most - least + 1)));
+    for (int64_t i = 0; i < t.count(); i += block_elements)
+      t.flat(i + int64_t(random() % block_elements)) = float(least);
+    return t;  // the largest magnitude of each block is that of `least`, so that its scale is 1
+  };
+  for (const auto& [dtype, least, most] :
+       {std::tuple<DType, int64_t, int64_t>{DType::q8_0, -127, 127}, {DType::q4_0, -8, 7}})
+    for (const int64_t N : {1, 2, 3, 4, 5, 7, 13, 70})
+      for (const auto& [C, K] : {std::pair<int64_t, int64_t>{32, 1}, {64, 5}, {96, 33}, {320, 7}}) {
+        CAPTURE(name_of(dtype));
+        CAPTURE(N);
+        CAPTURE(C);
+        CAPTURE(K);
+        const Tensor x = whole({N, C}, -127, 127), numbers = whole({K, C}, least, most);
+        const Tensor weight = converted(numbers, dtype);
+        Tensor out({N, K});
+        ops.linear(out, x, weight, {});
+        const Expected e = linear_in_double(x, numbers, {});
+        CHECK(difference(out, e.value, std::vector<double>(e.value.size(), 0)) == "");
+      }
+}
+
+TEST_CASE("quantized weights: the product of what x and the weight are rounded to") {
+  CpuOps ops;
+  for (const DType dtype : {DType::q8_0, DType::q4_0, DType::q4_k, DType::q6_k})
+    for (const int64_t N : {1, 2, 5, 33, 70, 330})
+      for (const auto& [C, K] : {std::pair<int64_t, int64_t>{32, 6}, {256, 7}, {1056, 9}, {2304, 5}}) {
+        if (C % elements_of_block(dtype) != 0) continue;
+        CAPTURE(name_of(dtype));
+        CAPTURE(N);
+        CAPTURE(C);
+        const Tensor x = random_tensor({N, C}, 1), weight = random_weight({K, C}, 2, dtype);
+        Tensor seen = x.copy();
+        for (int64_t i = 0; i < seen.count(); i += block_elements) {
+          float largest = 0;
+          for (int64_t j = i; j < i + block_elements; ++j) largest = std::max(largest, std::fabs(x.flat(j)));
+          const float scale = largest / 127;
+          for (int64_t j = i; j < i + block_elements; ++j)
+            seen.flat(j) = std::nearbyint(x.flat(j) * (1 / scale)) * scale;
+        }
+        Tensor out({N, K});
+        ops.linear(out, x, weight, {});
+        const Expected e = linear_in_double(seen, weight, {});
+        CHECK(difference(out, e.value, e.tolerance) == "");
+      }
+}
+
+TEST_CASE("quantized weights: a NaN and an infinity in x are seen in every element of its row, and nowhere else") {
+  CpuOps ops;
+  for (const DType dtype : {DType::q8_0, DType::q4_k})
+    for (const float bad : {std::nanf(""), HUGE_VALF}) {
+      const Tensor weight = random_weight({6, 256}, 2, dtype);
+      Tensor x = random_tensor({3, 256}, 1), out({3, 6});
+      x(1, 40) = bad;
+      ops.linear(out, x, weight, {});
+      for (int64_t k = 0; k < 6; ++k) {
+        CHECK(std::isnan(out(1, k)));
+        CHECK(std::isfinite(out(0, k)));
+        CHECK(std::isfinite(out(2, k)));
+      }
+    }
+}
+
+TEST_SUITE_END();
