@@ -7,3 +7,7 @@ foreach(linker mold lld gold)
     break()
   endif()
 endforeach()
+
+# GCC moves what hardly ever runs away from its function, and what it moves may have no length. lld 14 then takes the
+# unwind information of that for the function that lies behind it, and an exception from there ends the program.
+add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-reorder-blocks-and-partition>)
