@@ -20,15 +20,17 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 namespace {
 
-/// Rows of x: whole numbers, and for each block their scale and their sum.
-struct Numbers {
-  const int16_t* q;
-  const float *scale, *sum;
-  int64_t stride;  ///< of each, in floats
-  const int16_t* block(int64_t row, int64_t b) const { return q + row * 2 * stride + b * block_elements; }
-  float scale_of(int64_t row, int64_t b) const { return scale[row * stride + b]; }
-  float sum_of(int64_t row, int64_t b) const { return sum[row * stride + b]; }
-  Numbers from(int64_t row) const { return {block(row, 0), scale + row * stride, sum + row * stride, stride}; }
+/// 32 elements of a row of x: whole numbers times a scale.
+struct Block {
+  float scale, sum;  ///< the sum of the whole numbers
+  int8_t q[block_elements];
+};
+
+/// Rows of x.
+struct RowsOfX {
+  const float* data;
+  int64_t stride;
+  const Block& block(int64_t row, int64_t b) const { return reinterpret_cast<const Block*>(data + row * stride)[b]; }
 };
 
 /// Blocks of x in one of the weight.
@@ -38,20 +40,19 @@ constexpr int64_t blocks_in = elements_of_block(dtype_of<Q>) / block_elements;
 #if HWY_TARGET == HWY_SCALAR
 
 template <class Q>
-void product(float* out, int64_t out_stride, const Numbers& x, int64_t N, const Q* w, int64_t K, int64_t blocks) {
+void product(float* out, int64_t out_stride, const RowsOfX& x, int64_t N, const Q* w, int64_t K, int64_t blocks) {
   for (int64_t n = 0; n < N; ++n)
     for (int64_t k = 0; k < K; ++k) {
       float total = 0;
       for (int64_t b = 0; b < blocks; ++b) {
         const Q& block = w[(k * blocks + b) / blocks_in<Q>];
+        const Block& x_b = x.block(n, b);
         const int64_t part = b % blocks_in<Q>;
         int32_t sum = 0;
-        for (int64_t i = 0; i < block_elements; ++i)
-          sum += number_of(block, part * block_elements + i) * x.block(n, b)[i];
-        total = std::fma(float(sum), to_float(block.scale) * x.scale_of(n, b), total);
+        for (int64_t i = 0; i < block_elements; ++i) sum += number_of(block, part * block_elements + i) * x_b.q[i];
+        total = std::fma(float(sum), to_float(block.scale) * x_b.scale, total);
         if constexpr (std::is_same_v<Q, q4_k>)
-          total = std::fma(-float(group_of(block, part).min) * x.sum_of(n, b),
-                           to_float(block.min_scale) * x.scale_of(n, b), total);
+          total = std::fma(-float(group_of(block, part).min) * x_b.sum, to_float(block.min_scale) * x_b.scale, total);
       }
       out[n * out_stride + k] = total;
     }
@@ -59,244 +60,303 @@ void product(float* out, int64_t out_stride, const Numbers& x, int64_t N, const 
 
 #else
 
-using Lanes = hn::ScalableTag<float>;
-using Shorts = hn::Repartition<int16_t, Lanes>;
-using Ints = hn::Repartition<int32_t, Lanes>;
-using Four = hn::FixedTag<float, 4>;
-constexpr int64_t shorts = hn::MaxLanes(Shorts());
+using Bytes = hn::CappedTag<uint8_t, 32>;
+using SignedBytes = hn::Repartition<int8_t, Bytes>;
+using Shorts = hn::Repartition<int16_t, Bytes>;
+using Ints = hn::Repartition<int32_t, Bytes>;
+using Floats = hn::Repartition<float, Bytes>;
 
-/// The numbers of 32 elements.
-struct BlockNumbers {
-  HWY_INLINE BlockNumbers() {}
-  hn::Vec<Shorts> q[block_elements / shorts];
-};
+/// As many rows of w as are multiplied side by side: each has 128 bits of a vector and, in the end, 32 of another.
+constexpr int rows = hn::MaxLanes(Floats());
 
-HWY_INLINE void unpack(const q8_0& block, int64_t, BlockNumbers& w) {
-  const hn::Rebind<int8_t, Shorts> bytes;
-  HWY_UNROLL(4)
-  for (int i = 0; i < block_elements / shorts; ++i)
-    w.q[i] = hn::PromoteTo(Shorts(), hn::LoadU(bytes, block.q + i * shorts));
-}
-
-HWY_INLINE void unpack(const q4_0& block, int64_t, BlockNumbers& w) {
-  const Shorts d;
-  const auto eight = hn::Set(d, 8);
-#if HWY_TARGET <= HWY_AVX3  // all 32 in one vector
-  const hn::FixedTag<uint8_t, 16> sixteen;
-  const hn::Rebind<uint8_t, Shorts> bytes;
-  const auto both = hn::LoadU(sixteen, block.q);
-  const auto nibbles = hn::Combine(bytes, hn::ShiftRight<4>(both), hn::And(both, hn::Set(sixteen, 15)));
-  w.q[0] = hn::Sub(hn::PromoteTo(d, nibbles), eight);
-#else
-  const hn::Rebind<uint8_t, Shorts> bytes;
-  constexpr int half = block_elements / 2 / shorts;
-  HWY_UNROLL(2) for (int i = 0; i < half; ++i) {
-    const auto both = hn::PromoteTo(d, hn::LoadU(bytes, block.q + i * shorts));
-    w.q[i] = hn::Sub(hn::And(both, hn::Set(d, 15)), eight);
-    w.q[i + half] = hn::Sub(hn::ShiftRight<4>(both), eight);
-  }
-#endif
-}
-
-HWY_INLINE void unpack(const q4_k& block, int64_t part, BlockNumbers& w) {
-  const Shorts d;
-  const hn::Rebind<uint8_t, Shorts> bytes;
-  const auto scale = hn::Set(d, int16_t(group_of(block, part).scale));
-  HWY_UNROLL(4) for (int i = 0; i < block_elements / shorts; ++i) {
-    const auto both = hn::PromoteTo(d, hn::LoadU(bytes, block.q + part / 2 * block_elements + i * shorts));
-    w.q[i] = hn::Mul(part % 2 ? hn::ShiftRight<4>(both) : hn::And(both, hn::Set(d, 15)), scale);
-  }
-}
-
-HWY_INLINE void unpack(const q6_k& block, int64_t part, BlockNumbers& w) {
-  const Shorts d;
-  const hn::Rebind<uint8_t, Shorts> bytes;
-  const int64_t half = part / 4, quarter = part % 4;
-  const uint8_t *low = block.low + half * 64 + quarter % 2 * 32, *high = block.high + half * 32;
-  const int8_t* scales = block.groups + part * 2;
-  HWY_UNROLL(4) for (int i = 0; i < block_elements / shorts; ++i) {
-    const auto four = hn::ShiftRightSame(hn::PromoteTo(d, hn::LoadU(bytes, low + i * shorts)), quarter < 2 ? 0 : 4);
-    const auto two = hn::ShiftRightSame(hn::PromoteTo(d, hn::LoadU(bytes, high + i * shorts)), int(2 * quarter));
-    const auto bits = hn::Or(hn::And(four, hn::Set(d, 15)), hn::ShiftLeft<4>(hn::And(two, hn::Set(d, 3))));
-#if HWY_TARGET <= HWY_AVX3  // two groups in one vector
-    const auto scale = hn::IfThenElse(hn::FirstN(d, 16), hn::Set(d, scales[0]), hn::Set(d, scales[1]));
-#else
-    const auto scale = hn::Set(d, int16_t(scales[i * shorts / 16]));
-#endif
-    w.q[i] = hn::Mul(hn::Sub(bits, hn::Set(d, 32)), scale);
-  }
-}
-
-/// Sums of products of whole numbers, of neighbours or in two halves of a vector: as is fast.
-struct Sums {
-  hn::Vec<Ints> some, others;
-  HWY_INLINE Sums() {}
-  HWY_INLINE void clear() { some = others = hn::Zero(Ints()); }
-  HWY_INLINE void add(hn::Vec<Shorts> a, hn::Vec<Shorts> b) {
-    some = hn::ReorderWidenMulAccumulate(Ints(), a, b, some, others);
-  }
-};
-
-/// A block holds the sums of four rows of w with so many rows of x in registers.
-#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM
-constexpr int widest = 6;  // there are 32
-#else
-constexpr int widest = 3;
-#endif
-
-HWY_INLINE hn::Vec<Four> floats_of(f16 a, f16 b, f16 c, f16 d) {
-  const uint64_t bits = a.bits | uint64_t(b.bits) << 16 | uint64_t(c.bits) << 32 | uint64_t(d.bits) << 48;
-  const hn::Rebind<hwy::float16_t, Four> halves;
-  return hn::PromoteTo(Four(), hn::BitCast(halves, hn::Set(hn::FixedTag<uint64_t, 1>(), bits)));
-}
-
-/// From a0 a1 a2 a3 and b0 b1 b2 b3 in 128 bits: a0 + a2, b0 + b2, a1 + a3, b1 + b3.
-HWY_INLINE hn::Vec<hn::Repartition<uint64_t, Ints> > pairwise(const Sums& a, const Sums& b) {
-  const Ints i;
-  const auto x = hn::Add(a.some, a.others), y = hn::Add(b.some, b.others);
-  return hn::BitCast(hn::Repartition<uint64_t, Ints>(),
-                     hn::Add(hn::InterleaveLower(i, x, y), hn::InterleaveUpper(i, x, y)));
-}
-
-/// The sums of the lanes of four vectors.
-HWY_INLINE hn::Vec<Four> sums_of_lanes(const Sums& a, const Sums& b, const Sums& c, const Sums& d) {
-  const Ints i;
-  const hn::Repartition<uint64_t, Ints> two;
-  const auto ab = pairwise(a, b), cd = pairwise(c, d);
-  const auto sums = hn::Add(hn::BitCast(i, hn::InterleaveLower(two, ab, cd)),
-                            hn::BitCast(i, hn::InterleaveUpper(two, ab, cd)));  // a b c d, in each 128 bits
-#if HWY_TARGET <= HWY_AVX3
-  const hn::Half<Ints> half;
-  const hn::Half<decltype(half)> quarter;
-  const auto folded = hn::Add(hn::LowerHalf(half, sums), hn::UpperHalf(half, sums));
-  return hn::ConvertTo(Four(), hn::Add(hn::LowerHalf(quarter, folded), hn::UpperHalf(quarter, folded)));
-#elif HWY_TARGET <= HWY_AVX2
-  const hn::Half<Ints> half;
-  return hn::ConvertTo(Four(), hn::Add(hn::LowerHalf(half, sums), hn::UpperHalf(half, sums)));
-#else
-  return hn::ConvertTo(Four(), sums);
-#endif
-}
-
-/// Four rows of w with R of x: out[r][k[i]] = x[r] · w[i].
-template <int R, class Q>
-HWY_INLINE void four_rows(float* out, int64_t out_stride, const Numbers& x, const Q* const (&w)[4],
-                          const int64_t (&k)[4], int64_t blocks) {
-  hn::Vec<Four> total[R];
-  HWY_UNROLL(8) for (int r = 0; r < R; ++r) total[r] = hn::Zero(Four());
-  for (int64_t b = 0; b < blocks; ++b) {
-    const int64_t at = b / blocks_in<Q>, part = b % blocks_in<Q>;
-    Sums sums[4][R];
-    HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
-      HWY_UNROLL(8) for (int r = 0; r < R; ++r) sums[i][r].clear();
-      if (R == 1 && part == 0) hwy::Prefetch(&w[i][at] + 512 / sizeof(Q));
-      BlockNumbers numbers;
-      unpack(w[i][at], part, numbers);
-      HWY_UNROLL(8) for (int r = 0; r < R; ++r) {
-        HWY_UNROLL(4) for (int j = 0; j < block_elements / shorts; ++j) {
-          const auto x_j = hn::LoadU(Shorts(), x.block(r, b) + j * shorts);
-          sums[i][r].add(numbers.q[j], x_j);
-        }
-      }
-    }
-    const auto scales = floats_of(w[0][at].scale, w[1][at].scale, w[2][at].scale, w[3][at].scale);
-    HWY_UNROLL(8) for (int r = 0; r < R; ++r) {
-      const auto products = sums_of_lanes(sums[0][r], sums[1][r], sums[2][r], sums[3][r]);
-      total[r] = hn::MulAdd(products, hn::Mul(scales, hn::Set(Four(), x.scale_of(r, b))), total[r]);
-    }
-    if constexpr (std::is_same_v<Q, q4_k>) {  // Σ (s q - m) x = s Σ q x - m Σ x
-      const auto min_scales = floats_of(w[0][at].min_scale, w[1][at].min_scale, w[2][at].min_scale, w[3][at].min_scale);
-      HWY_ALIGN float min[4];
-      for (int i = 0; i < 4; ++i) min[i] = float(group_of(w[i][at], part).min);
-      HWY_UNROLL(8) for (int r = 0; r < R; ++r) {
-        const auto subtracted = hn::Mul(hn::Load(Four(), min), hn::Set(Four(), x.sum_of(r, b)));  // whole, so exact
-        total[r] = hn::NegMulAdd(subtracted, hn::Mul(min_scales, hn::Set(Four(), x.scale_of(r, b))), total[r]);
-      }
-    }
-  }
-  for (int r = 0; r < R; ++r) {
-    float values[4];
-    hn::StoreU(total[r], Four(), values);
-    for (int i = 0; i < 4; ++i) out[r * out_stride + k[i]] = values[i];
-  }
-}
-
-/// Four quarters of w are read side by side: each is one long stream that the processor sees coming. So few rows of x
-/// at a time that the caches hold them.
+/// Block `at` of several rows of w.
 template <class Q>
-void product(float* out, int64_t out_stride, const Numbers& x, int64_t N, const Q* w, int64_t K, int64_t blocks) {
-  constexpr int64_t rows_at_a_time = 24;
-  const int64_t quarter = (K + 3) / 4;
+struct Blocks {
+  const Q* w[rows];
+  int64_t at;
+};
+
+/// 32 elements of each row, unpacked: the first 16 and the others. Four bits stay 0 to 15.
+struct Numbers {
+  HWY_INLINE Numbers() {}
+  hn::Vec<Bytes> q[2][4];     ///< as sixteen() has the rows
+  hn::Vec<Shorts> groups[2];  ///< the whole scales of their groups, each in both halves of 32 bits
+  hn::Vec<Floats> scale, min, min_scale;
+};
+
+/// Sixteen bytes of row i of four, `offset` bytes into the block; where a vector has room, those of row i + 4, too.
+template <class Q>
+HWY_INLINE hn::Vec<Bytes> sixteen(const Blocks<Q>& w, size_t offset, int i) {
+  const hn::FixedTag<uint8_t, 16> half;
+  const auto of = [&](int row) { return hn::LoadU(half, reinterpret_cast<const uint8_t*>(w.w[row] + w.at) + offset); };
+#if HWY_TARGET <= HWY_AVX2
+  return hn::Combine(Bytes(), of(i + 4), of(i));
+#else
+  return of(i);
+#endif
+}
+
+/// Bytes 4 i to 4 i + 3 of those sixteen, of all the rows.
+template <int i, class Q>
+HWY_INLINE hn::Vec<Ints> four(const Blocks<Q>& w, size_t offset) {
+  const Ints d;
+  const auto of = [&](int row) { return hn::BitCast(d, sixteen(w, offset, row)); };
+  if (i < 2) {
+    const auto even = hn::InterleaveLower(d, of(0), of(2)), odd = hn::InterleaveLower(d, of(1), of(3));
+    return i == 0 ? hn::InterleaveLower(d, even, odd) : hn::InterleaveUpper(d, even, odd);
+  }
+  const auto even = hn::InterleaveUpper(d, of(0), of(2)), odd = hn::InterleaveUpper(d, of(1), of(3));
+  return i == 2 ? hn::InterleaveLower(d, even, odd) : hn::InterleaveUpper(d, even, odd);
+}
+
+/// The f16 in the lower halves.
+HWY_INLINE hn::Vec<Floats> lower_halves(hn::Vec<Ints> v) {
+  const hn::Rebind<uint16_t, Ints> bits;
+  const hn::Rebind<hwy::float16_t, Ints> halves;
+  return hn::PromoteTo(Floats(), hn::BitCast(halves, hn::DemoteTo(bits, hn::And(v, hn::Set(Ints(), 0xffff)))));
+}
+HWY_INLINE hn::Vec<Floats> upper_halves(hn::Vec<Ints> v) {
+  const hn::Repartition<uint32_t, Ints> d;
+  return lower_halves(hn::BitCast(Ints(), hn::ShiftRight<16>(hn::BitCast(d, v))));
+}
+
+HWY_INLINE hn::Vec<Bytes> low_nibbles(hn::Vec<Bytes> v) { return hn::And(v, hn::Set(Bytes(), 15)); }
+
+/// v's lower 16 bits in its upper ones, too.
+HWY_INLINE hn::Vec<Shorts> twice(hn::Vec<Ints> v) {
+  return hn::BitCast(Shorts(), hn::Or(hn::And(v, hn::Set(Ints(), 0xffff)), hn::ShiftLeft<16>(v)));
+}
+
+HWY_INLINE void unpack(const Blocks<q8_0>& w, int64_t, Numbers& out) {
+  HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
+    out.q[0][i] = sixteen(w, offsetof(q8_0, q), i);
+    out.q[1][i] = sixteen(w, offsetof(q8_0, q) + 16, i);
+  }
+  out.scale = lower_halves(four<0>(w, 0));
+  out.groups[0] = out.groups[1] = hn::Set(Shorts(), 1);
+}
+
+HWY_INLINE void unpack(const Blocks<q4_0>& w, int64_t, Numbers& out) {
+  HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
+    const auto both = sixteen(w, offsetof(q4_0, q), i);
+    out.q[0][i] = low_nibbles(both);
+    out.q[1][i] = hn::ShiftRight<4>(both);
+  }
+  out.scale = lower_halves(four<0>(w, 0));
+  out.groups[0] = out.groups[1] = hn::Set(Shorts(), 1);
+}
+
+HWY_INLINE void unpack(const Blocks<q4_k>& w, int64_t part, Numbers& out) {
+  HWY_UNROLL(2) for (int half = 0; half < 2; ++half) HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
+    const auto both = sixteen(w, offsetof(q4_k, q) + part / 2 * 32 + half * 16, i);
+    out.q[half][i] = part % 2 ? hn::ShiftRight<4>(both) : low_nibbles(both);
+  }
+  const Ints d;
+  const auto scales = four<0>(w, 0);
+  out.scale = lower_halves(scales), out.min_scale = upper_halves(scales);
+  const int shift = int(part % 4 * 8);
+  auto scale = hn::ShiftRightSame(four<1>(w, 0), shift), min = hn::ShiftRightSame(four<2>(w, 0), shift);
+  const auto six = hn::Set(d, 63);
+  if (part < 4) {
+    scale = hn::And(scale, six), min = hn::And(min, six);
+  } else {  // as group_of() says
+    const auto low = hn::ShiftRightSame(four<3>(w, 0), shift);
+    const auto fifteen = hn::Set(d, 15), upper = hn::Set(d, 0x30);
+    scale = hn::Or(hn::And(low, fifteen), hn::And(hn::ShiftRight<2>(scale), upper));
+    min = hn::Or(hn::And(hn::ShiftRight<4>(low), fifteen), hn::And(hn::ShiftRight<2>(min), upper));
+  }
+  out.groups[0] = out.groups[1] = twice(scale);
+  out.min = hn::ConvertTo(Floats(), min);
+}
+
+HWY_INLINE void unpack(const Blocks<q6_k>& w, int64_t part, Numbers& out) {
+  const Bytes d;
+  const int64_t half = part / 4, quarter = part % 4;
+  HWY_UNROLL(2) for (int h = 0; h < 2; ++h) HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
+    const auto low = sixteen(w, offsetof(q6_k, low) + half * 64 + quarter % 2 * 32 + h * 16, i);
+    const auto high = sixteen(w, offsetof(q6_k, high) + half * 32 + h * 16, i);
+    const auto nibble = quarter < 2 ? low_nibbles(low) : hn::ShiftRight<4>(low);
+    const auto two = hn::ShiftRightSame(hn::BitCast(Shorts(), high), int(2 * quarter));
+    const auto up = hn::And(hn::BitCast(d, hn::ShiftLeft<4>(two)), hn::Set(d, 0x30));
+    out.q[h][i] = hn::Sub(hn::Or(nibble, up), hn::Set(d, 32));
+  }
+  out.scale = upper_halves(four<3>(w, sizeof(q6_k) - 16));                      // the last two bytes
+  const auto both = twice(four<3>(w, offsetof(q6_k, groups) - 12 + part * 2));  // a byte for each half
+  out.groups[0] = hn::ShiftRight<8>(hn::ShiftLeft<8>(both));
+  out.groups[1] = hn::ShiftRight<8>(both);
+}
+
+/// Whether the numbers of a block have a sign.
+template <class Q>
+constexpr bool is_signed = std::is_same_v<Q, q8_0> || std::is_same_v<Q, q6_k>;
+
+/// Products of bytes, each added to its neighbour's: at most 128 · 127 · 2, which 16 bits hold.
+template <class Q>
+HWY_INLINE hn::Vec<Shorts> pairs(hn::Vec<Bytes> w, hn::Vec<SignedBytes> x) {
+#if HWY_TARGET <= HWY_SSSE3  // its instruction wants one factor without a sign, so x takes that of w
+  const auto factor = is_signed<Q> ? hn::BitCast(Bytes(), hn::Abs(hn::BitCast(SignedBytes(), w))) : w;
+#if HWY_TARGET <= HWY_AVX2
+  if (is_signed<Q>) x.raw = _mm256_sign_epi8(x.raw, w.raw);
+  return hn::Vec<Shorts>{_mm256_maddubs_epi16(factor.raw, x.raw)};
+#else
+  if (is_signed<Q>) x.raw = _mm_sign_epi8(x.raw, w.raw);
+  return hn::Vec<Shorts>{_mm_maddubs_epi16(factor.raw, x.raw)};
+#endif
+#else
+  const Shorts d;
+  const auto w_2 = hn::BitCast(d, w), x_2 = hn::BitCast(d, x);
+  const auto even = hn::Mul(hn::ShiftRight<8>(hn::ShiftLeft<8>(w_2)), hn::ShiftRight<8>(hn::ShiftLeft<8>(x_2)));
+  return hn::Add(even, hn::Mul(hn::ShiftRight<8>(w_2), hn::ShiftRight<8>(x_2)));
+#endif
+}
+
+/// Neighbours times their factors, added up.
+HWY_INLINE hn::Vec<Ints> widened(hn::Vec<Shorts> v, hn::Vec<Shorts> factors) {
+  auto others = hn::Zero(Ints());
+  const auto some = hn::ReorderWidenMulAccumulate(Ints(), v, factors, others, others);
+  return hn::RearrangeToOddPlusEven(some, others);
+}
+
+/// The sums of each row's 128 bits: in 32 bits one whole number or two, as there were.
+template <class D, class V>
+HWY_INLINE V sums_of_rows(D d, const V (&v)[4]) {
+  const hn::Repartition<uint32_t, D> one;
+  const hn::Repartition<uint64_t, D> two;
+  const auto folded = [&](auto unit, V a, V b) HWY_ATTR {  // halves of 128 bits of a and b added up, side by side
+    const auto x = hn::BitCast(unit, a), y = hn::BitCast(unit, b);
+    return hn::Add(hn::BitCast(d, hn::InterleaveLower(unit, x, y)), hn::BitCast(d, hn::InterleaveUpper(unit, x, y)));
+  };
+  return folded(two, folded(one, v[0], v[1]), folded(one, v[2], v[3]));
+}
+
+/// Of each row of w its product with x. As much is added up in 16 bits as they hold for certain: of four bits eight
+/// times 15 · 127 (sums_of_rows() adds four of a row), of six bits and a sign eight times 32 · 127 of one group.
+template <class Q>
+HWY_INLINE hn::Vec<Ints> products_of(const Numbers& w, const Block& x) {
+  const auto x_0 = hn::LoadDup128(SignedBytes(), x.q), x_1 = hn::LoadDup128(SignedBytes(), x.q + 16);
+  if constexpr (std::is_same_v<Q, q8_0>) {
+    hn::Vec<Ints> sums[4];
+    HWY_UNROLL(4)
+    for (int i = 0; i < 4; ++i)
+      sums[i] = hn::Add(widened(pairs<Q>(w.q[0][i], x_0), w.groups[0]), widened(pairs<Q>(w.q[1][i], x_1), w.groups[1]));
+    return sums_of_rows(Ints(), sums);
+  } else if constexpr (std::is_same_v<Q, q6_k>) {
+    hn::Vec<Shorts> sums_0[4], sums_1[4];
+    HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
+      sums_0[i] = pairs<Q>(w.q[0][i], x_0);
+      sums_1[i] = pairs<Q>(w.q[1][i], x_1);
+    }
+    return hn::Add(widened(sums_of_rows(Shorts(), sums_0), w.groups[0]),
+                   widened(sums_of_rows(Shorts(), sums_1), w.groups[1]));
+  } else {
+    hn::Vec<Shorts> sums[4];
+    HWY_UNROLL(4) for (int i = 0; i < 4; ++i) sums[i] = hn::Add(pairs<Q>(w.q[0][i], x_0), pairs<Q>(w.q[1][i], x_1));
+    return widened(sums_of_rows(Shorts(), sums), w.groups[0]);
+  }
+}
+
+constexpr int64_t rows_at_a_time = 24;  ///< of x
+
+/// out[n][k[i]] = x[n] · w[i] for `count` rows of x; R is that count, if it is known when this is compiled, else 0.
+template <int R, class Q>
+HWY_INLINE void some_columns(float* out, int64_t out_stride, const RowsOfX& x, int64_t count, Blocks<Q> w,
+                             const int64_t (&k)[rows], int64_t blocks) {
+  const Floats d;
+  if (R > 0) count = R;
+  hn::Vec<Floats> total[R > 0 ? R : rows_at_a_time];
+  HWY_UNROLL(4) for (int64_t n = 0; n < count; ++n) total[n] = hn::Zero(d);
+  for (int64_t b = 0; b < blocks; ++b) {
+    w.at = b / blocks_in<Q>;
+    if (b % blocks_in<Q> == 0)
+      HWY_UNROLL(8) for (int i = 0; i < rows; ++i) hwy::Prefetch(w.w[i] + w.at + 512 / sizeof(Q));
+    Numbers numbers;
+    unpack(w, b % blocks_in<Q>, numbers);
+    const auto add_row = [&](int64_t n) HWY_ATTR {
+      const Block& x_b = x.block(n, b);
+      const auto x_scale = hn::Set(d, x_b.scale), x_sum = hn::Set(d, x_b.sum);
+      auto products = hn::ConvertTo(d, products_of<Q>(numbers, x_b));
+      if (std::is_same_v<Q, q4_0>) products = hn::NegMulAdd(hn::Set(d, 8), x_sum, products);  // whole, so exact
+      total[n] = hn::MulAdd(products, hn::Mul(numbers.scale, x_scale), total[n]);
+      if constexpr (std::is_same_v<Q, q4_k>)  // Σ (s q - m) x = s Σ q x - m Σ x
+        total[n] = hn::NegMulAdd(hn::Mul(numbers.min, x_sum), hn::Mul(numbers.min_scale, x_scale), total[n]);
+    };
+    if (R > 0) {
+      HWY_UNROLL(4) for (int64_t n = 0; n < R; ++n) add_row(n);
+    } else {
+      for (int64_t n = 0; n < count; ++n) add_row(n);
+    }
+  }
+  for (int64_t n = 0; n < count; ++n) {
+    HWY_ALIGN float values[rows];
+    hn::Store(total[n], d, values);
+    for (int i = 0; i < rows; ++i) out[n * out_stride + k[i]] = values[i];
+  }
+}
+
+/// Parts of w, as many as `rows`, are read side by side: each is one long stream that the processor sees coming. So few
+/// rows of x at a time that the caches hold them.
+template <class Q>
+void product(float* out, int64_t out_stride, const RowsOfX& x, int64_t N, const Q* w, int64_t K, int64_t blocks) {
+  const int64_t part =
+      (K + rows - 1) / rows | 1;  // odd: 2048 bytes apart, say, the streams would share a cache's lines
   for (int64_t begin = 0; begin < N; begin += rows_at_a_time)
-    for (int64_t first = 0; first < quarter; ++first) {
-      const Q* rows[4];
-      int64_t k[4];  // of each quarter the same; where one has no more, that of the quarter before once more
-      for (int i = 0; i < 4; ++i) {
-        k[i] = first + i * quarter < K ? first + i * quarter : k[i - 1];
-        rows[i] = w + k[i] * blocks / blocks_in<Q>;
+    for (int64_t first = 0; first < part; ++first) {
+      Blocks<Q> w_k;
+      int64_t k[rows];  // of each part the same; where one has no more, that of the part before once more
+      for (int i = 0; i < rows; ++i) {
+        k[i] = first + i * part < K ? first + i * part : k[i - 1];
+        w_k.w[i] = w + k[i] * blocks / blocks_in<Q>;
       }
-      const int64_t end = std::min(N, begin + rows_at_a_time);
-      for (int64_t n = begin, left; (left = end - n) > 0;) {  // none alone that could be one of two
-        float* o = out + n * out_stride;
-        const bool one_would_be_left = left == widest + 1;
-        if (left >= widest && !one_would_be_left)
-          four_rows<widest>(o, out_stride, x.from(n), rows, k, blocks), n += widest;
-        else if (left == 3 || left > 4)
-          four_rows<3>(o, out_stride, x.from(n), rows, k, blocks), n += 3;
-        else if (left > 1)
-          four_rows<2>(o, out_stride, x.from(n), rows, k, blocks), n += 2;
-        else
-          four_rows<1>(o, out_stride, x.from(n), rows, k, blocks), n += 1;
-      }
+      const RowsOfX some{x.data + begin * x.stride, x.stride};
+      float* o = out + begin * out_stride;
+      const int64_t count = std::min(N - begin, rows_at_a_time);
+      if (count == 1)
+        some_columns<1>(o, out_stride, some, count, w_k, k, blocks);
+      else if (count == 2)
+        some_columns<2>(o, out_stride, some, count, w_k, k, blocks);
+      else
+        some_columns<0>(o, out_stride, some, count, w_k, k, blocks);
     }
 }
 
 #endif
-
-Numbers numbers_in(const float* x, int64_t C) {
-  const float* scale = x + C / 2;
-  return {reinterpret_cast<const int16_t*>(x), scale, scale + C / block_elements, quantized_floats(C)};
-}
 
 void product_q8_0(float* out, int64_t out_stride, const float* x, int64_t N, const q8_0* w, int64_t K, int64_t C) {
-  product(out, out_stride, numbers_in(x, C), N, w, K, C / block_elements);
+  product(out, out_stride, RowsOfX{x, quantized_floats(C)}, N, w, K, C / block_elements);
 }
 void product_q4_0(float* out, int64_t out_stride, const float* x, int64_t N, const q4_0* w, int64_t K, int64_t C) {
-  product(out, out_stride, numbers_in(x, C), N, w, K, C / block_elements);
+  product(out, out_stride, RowsOfX{x, quantized_floats(C)}, N, w, K, C / block_elements);
 }
-
 void product_q4_k(float* out, int64_t out_stride, const float* x, int64_t N, const q4_k* w, int64_t K, int64_t C) {
-  product(out, out_stride, numbers_in(x, C), N, w, K, C / block_elements);
+  product(out, out_stride, RowsOfX{x, quantized_floats(C)}, N, w, K, C / block_elements);
 }
 void product_q6_k(float* out, int64_t out_stride, const float* x, int64_t N, const q6_k* w, int64_t K, int64_t C) {
-  product(out, out_stride, numbers_in(x, C), N, w, K, C / block_elements);
+  product(out, out_stride, RowsOfX{x, quantized_floats(C)}, N, w, K, C / block_elements);
 }
 
-/// out = x as numbers_in reads it.
+/// out = x in blocks.
 void quantize_row(float* out, const float* x, int64_t C) {
   const hn::ScalableTag<float> d;
-  const hn::Rebind<int16_t, decltype(d)> whole;
-  const auto step = int64_t(hn::Lanes(d));
   const hn::Rebind<int32_t, decltype(d)> ints;
-  auto* q = reinterpret_cast<int16_t*>(out);
-  float *scales = out + C / 2, *sums = scales + C / block_elements;
-  for (int64_t first = 0; first < C; first += block_elements) {
+  const hn::Rebind<int8_t, decltype(d)> bytes;
+  const auto step = int64_t(hn::Lanes(d));
+  auto* block = reinterpret_cast<Block*>(out);
+  for (const float* end = x + C; x < end; x += block_elements, ++block) {
     auto largest = hn::Zero(d), unusable = hn::Zero(d);  // 0 times what is no finite number is NaN
-    for (int64_t c = first; c < first + block_elements; c += step) {
+    for (int64_t c = 0; c < block_elements; c += step) {
       const auto some = hn::LoadU(d, x + c);
       largest = hn::Max(largest, hn::Abs(some));
       unusable = hn::MulAdd(some, hn::Zero(d), unusable);
     }
     const float scale = hn::GetLane(hn::MaxOfLanes(d, largest)) / 127 + hn::GetLane(hn::SumOfLanes(d, unusable));
-    const auto inverse = hn::Set(d, scale > 0 ? 1 / scale : 0);
+    const auto inverse = hn::Set(d, scale > 0x1p-126f ? 1 / scale : 0);  // of less it would be no finite number
     auto sum = hn::Zero(ints);
-    for (int64_t c = first; c < first + block_elements; c += step) {
+    for (int64_t c = 0; c < block_elements; c += step) {
       const auto numbers = hn::NearestInt(hn::Mul(hn::LoadU(d, x + c), inverse));
-      hn::StoreU(hn::DemoteTo(whole, numbers), whole, q + c);
+      hn::StoreU(hn::DemoteTo(bytes, numbers), bytes, block->q + c);
       sum = hn::Add(sum, numbers);
     }
-    scales[first / block_elements] = scale;
-    sums[first / block_elements] = float(hn::GetLane(hn::SumOfLanes(ints, sum)));
+    block->scale = scale, block->sum = float(hn::GetLane(hn::SumOfLanes(ints, sum)));
   }
 }
 

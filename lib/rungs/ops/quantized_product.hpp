@@ -7,8 +7,8 @@
 
 namespace rungs {
 
-/// Floats that a quantized row of C takes: its whole numbers in 16 bits each, and for each block their scale and sum.
-inline int64_t quantized_floats(int64_t C) { return C / 2 + 2 * (C / block_elements); }
+/// Floats that a quantized row of C takes: its whole numbers in 8 bits each, and for each block their scale and sum.
+inline int64_t quantized_floats(int64_t C) { return C / block_elements * (block_elements / 4 + 2); }
 
 /// Rows [first, last) of x, each block of 32 as whole numbers x / scale, scale = max |x| / 127. A block with a NaN or
 /// an infinity has the scale NaN.  out: (N, quantized_floats); x: (N, C).
