@@ -207,7 +207,8 @@ struct Peers {
   Peers() {
     const std::string from = "convert " + tiny.folder.path().string() + " ";
     REQUIRE(run_rungs(from + (folder / "m.gguf").string()).status == 0);
-    REQUIRE(run_rungs(from + (folder / "m.bin").string()).status == 0);
+    REQUIRE(run_rungs(from + (folder / "m.bin --bin-version 0").string()).status == 0);
+    REQUIRE(run_rungs(from + (folder / "new.bin").string()).status == 0);
     program("llama-bench", R"(echo '[{"avg_ts": 100.0}]')");
     program("llama-batched-bench", R"(echo noise; echo '{"speed_tg": 200.0}')");
     program("run", "echo 'achieved tok/s: 300.000000' >&2");
@@ -256,6 +257,9 @@ TEST_CASE("bench peers says what is missing") {
   check_fails(peers.with("m.bin", "llama-cpp ") + here, 2,
               "model: wanted a .gguf, which llama.cpp reads, too, found " + (peers.folder / "m.bin").string() +
                   "; `rungs convert` makes one");
+  check_fails(peers.with("new.bin", "llama2c ") + (peers.folder / "run").string(), 2,
+              "model: wanted a .bin of version 0, which llama2.c's run reads, found version 1; `rungs convert "
+              "--bin-version 0` makes one");
   check_fails("bench peers --model x.gguf", 2, "wanted one of --llama-cpp and --llama2c");
   check_fails(peers.with("m.gguf", "llama-cpp ", 0) + here, 2, "rounds: wanted 1 to 100, found 0");
   peers.program("llama-bench", "echo '[{}]'");

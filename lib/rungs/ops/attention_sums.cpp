@@ -72,17 +72,23 @@ HWY_INLINE void strip(float* out, const float* weights, const float* values, int
   HWY_UNROLL(8) for (int i = 0; i < width; ++i) hn::StoreU(sum[i], d, out + i * lanes());
 }
 
+/// The same for as many vectors as there are, at most `width`.
+template <int width>
+HWY_INLINE void widest_strip(int64_t vectors, float* out, const float* weights, const float* values, int64_t step,
+                             int64_t n) {
+  if (vectors >= width) return strip<width>(out, weights, values, step, n);
+  if constexpr (width > 1) widest_strip<width - 1>(vectors, out, weights, values, step, n);
+}
+
 void add_values(float* out, const float* weights, int64_t stride, const float* values, int64_t n, const Heads& heads) {
   const auto [H, G, D] = heads;
   const int64_t step = G * D, group = H / G;
   for (int64_t h = 0; h < H; ++h) {
     float* o = out + h * stride;
     const float *w = weights + h * stride, *v = values + h / group * D;
-    int64_t i = 0;
-    for (; i + 8 * lanes() <= D; i += 8 * lanes()) strip<8>(o + i, w, v + i, step, n);
-    for (; i + 4 * lanes() <= D; i += 4 * lanes()) strip<4>(o + i, w, v + i, step, n);
-    for (; i + lanes() <= D; i += lanes()) strip<1>(o + i, w, v + i, step, n);
-    for (; i < D; ++i)
+    const int64_t whole = D / lanes() * lanes();
+    for (int64_t i = 0; i < whole; i += 8 * lanes()) widest_strip<8>((whole - i) / lanes(), o + i, w, v + i, step, n);
+    for (int64_t i = whole; i < D; ++i)
       for (int64_t s = 0; s < n; ++s) o[i] += w[s] * v[s * step + i];
   }
 }

@@ -188,7 +188,7 @@ HWY_INLINE void unpack(const Blocks<q6_k>& w, int64_t part, Numbers& out) {
 
 /// Whether the numbers of a block have a sign.
 template <class Q>
-constexpr bool is_signed = std::is_same_v<Q, q8_0> || std::is_same_v<Q, q6_k>;
+[[maybe_unused]] constexpr bool is_signed = std::is_same_v<Q, q8_0> || std::is_same_v<Q, q6_k>;
 
 /// Products of bytes, each added to its neighbour's: at most 128 · 127 · 2, which 16 bits hold.
 template <class Q>
