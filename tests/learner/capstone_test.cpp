@@ -74,6 +74,15 @@ TEST_CASE("with every lesson written, a story runs through each of them, and is 
   for (const char* one : {"runs 03_layer_norm", "runs 04_feed_forward", "runs 08_kv_cache"})
     CHECK(!lines_with(one, learner.text).empty());
 
+  // A quantized file: the learner's linear gets its numbers in f32, and the story is the same.
+  const Folder folder;
+  const std::string quantized = (folder / "stories.gguf").string();
+  CHECK(learner.types("convert " + (weights_directory() / "stories").string() + " " + quantized + " --dtype q8_0") ==
+        0);
+  CHECK(learner.types("generate --mine --model " + quantized + " " + story) == 0);
+  CHECK(learner.out == text);
+  CHECK(!lines_with("runs 01_tensor", learner.text).empty());
+
   // A file that no longer passes gives way to the library.
   learner.writes("12_rms_norm", "#include \"lesson.hpp\"\nint half_written = ;\n");
   CHECK(learner.types("generate --mine " + story) == 0);

@@ -20,7 +20,8 @@ struct LinearWorkspace {
 /// Of one product on as many threads as there are; see LinearWorkspace.
 LinearWorkspace linear_workspace(int64_t N, int64_t K, int64_t C, DType weight);
 
-/// Bytes of scores, which stay: of calls of at most N rows that attend to at most S tokens with H heads of width D.
+/// Bytes of scores, which stay: of calls of at most N rows that attend to at most S tokens with H heads of width D, in
+/// a cache of f32.
 int64_t attention_workspace(int64_t N, int64_t S, int64_t H, int64_t D);
 
 }  // namespace rungs
