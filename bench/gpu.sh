@@ -7,7 +7,9 @@
 #   bench/gpu.sh --programs DIR   runs what --pack made, and builds nothing
 # OUT=DIR: where the JSON goes. Status 0: all is right; 1: something failed; 2: it cannot run here.
 set -euo pipefail
+from=$PWD
 cd "$(dirname "$0")/.."
+export RUNGS_WEIGHTS=$PWD/weights  # programs from elsewhere look where they were built
 limit=480
 programs=(gpu_bench kernel_tests_gpu rungs_gpu rungs)
 
@@ -21,10 +23,11 @@ build() {  # FOLDER OPTIONS...
 }
 
 given= pack=
+absolute() { case $1 in /*) echo "$1" ;; *) echo "$from/$1" ;; esac; }
 while [ $# -gt 0 ]; do
   case $1 in
-    --programs) given=${2:?a folder} ; shift 2 ;;
-    --pack) pack=${2:?a folder} ; shift 2 ;;
+    --programs) given=$(absolute "${2:?a folder}") ; shift 2 ;;
+    --pack) pack=$(absolute "${2:?a folder}") ; shift 2 ;;
     *) fail 2 "usage: bench/gpu.sh [--programs DIR | --pack DIR]" ;;
   esac
 done
@@ -50,7 +53,6 @@ echo "== $name"
 
 if [ -n "$given" ]; then
   bin=$given
-  export LD_LIBRARY_PATH=$given/lib:${LD_LIBRARY_PATH:-}
 else
   echo "== Building (${SECONDS} s)"
   timeout "$(left 240)" bash -c "$(declare -f build fail); $(declare -p programs); build build/release -DRUNGS_CUDA_ARCHITECTURES=all" || fail 1 "The build did not end well in time"
@@ -61,12 +63,18 @@ for program in gpu_bench kernel_tests_gpu; do
 done
 status=0
 
+# ours SECONDS PROGRAM ARGUMENTS...: the packed libraries are for the packed programs alone; python3 has its own.
+ours() {
+  local path=${given:+$given/lib}${LD_LIBRARY_PATH:+${given:+:}$LD_LIBRARY_PATH}
+  env ${path:+LD_LIBRARY_PATH="$path"} timeout "$(left "$1")" "$bin/$2" "${@:3}"
+}
+
 echo "== Tests of the kernels and models on the device (${SECONDS} s)"
-timeout "$(left 120)" "$bin/kernel_tests_gpu" || { echo "FAILED: kernel_tests_gpu"; status=1; }
+ours 120 kernel_tests_gpu || { echo "FAILED: kernel_tests_gpu"; status=1; }
 if [ -x "$bin/rungs_gpu" ] && [ -d weights/stories ]; then
   story=(generate --model weights/stories --prompt "Once upon a time" --max-tokens 64)
-  timeout "$(left 30)" "$bin/rungs" "${story[@]}" >build/cpu.txt || status=1
-  timeout "$(left 30)" "$bin/rungs_gpu" "${story[@]}" --backend cuda >build/gpu.txt || status=1
+  ours 30 rungs "${story[@]}" >build/cpu.txt || status=1
+  ours 30 rungs_gpu "${story[@]}" --backend cuda >build/gpu.txt || status=1
   cmp build/cpu.txt build/gpu.txt && echo "The story of the GPU is that of the CPU." || { echo "FAILED: another story"; status=1; }
 fi
 
@@ -74,17 +82,18 @@ fi
 torch=()
 if python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
   echo "== PyTorch (${SECONDS} s)"
-  torch=($(timeout "$(left 60)" python3 bench/torch_prefill.py 8b 1b | sed 's/^/--torch /')) || true
+  torch=($(timeout "$(left 60)" python3 bench/torch_prefill.py 8b 1b 2>build/torch.log | sed 's/^/--torch /')) ||
+    { echo "PyTorch's prefill is left empty; build/torch.log says why:"; tail -3 build/torch.log; }
   cublas=$(python3 -c 'import glob, os, torch
 print((glob.glob(os.path.dirname(torch.__file__) + "/../nvidia/*/lib/libcublas.so.1?") + [""])[0])' 2>/dev/null) || cublas=
   [ -n "$cublas" ] && export RUNGS_CUBLAS=${RUNGS_CUBLAS:-$cublas}
 fi
 
 echo "== Measuring (${SECONDS} s)"
-out=${OUT:-bench/results}
+out=$(absolute "${OUT:-$PWD/bench/results}")
 mkdir -p "$out"
 json=$out/gpu_$(echo "$name" | tr -cs '[:alnum:]\n' _ | tr '[:upper:]' '[:lower:]')_$(date +%F).json
-timeout "$(left 240)" "$bin/gpu_bench" --json "$json" "${torch[@]}" 2>build/gpu_bench.log ||
+ours 240 gpu_bench --json "$json" "${torch[@]}" 2>build/gpu_bench.log ||
   { status=1; tail -5 build/gpu_bench.log; echo "FAILED: gpu_bench; its log is build/gpu_bench.log"; }
 [ -z "${OUT:-}" ] || cp build/gpu_bench.log "$out/"
 echo "== ${SECONDS} s, status $status"
