@@ -9,22 +9,26 @@
 
 #include "kernels/attention/attention.hpp"
 #include "kernels/attention/parts.cuh"
+#include "kernels/device.hpp"
 #include "kernels/warp.cuh"
 
 namespace rungs {
 
-static constexpr int split_blocks = 396;  // three for each of 132 multiprocessors: as many as run at once
-static constexpr int least_keys = 32;     // that a block takes on
-static constexpr int split_warps = 4;     // per block
+static constexpr int least_keys = 32;  // that a block takes on
+static constexpr int split_warps = 4;  // per block
+
+/// Three for each multiprocessor: as many as run at once.
+static int split_blocks() { return 3 * attribute_of_device(cudaDevAttrMultiProcessorCount); }
 
 /// Blocks for each row and key/value head. They depend on what is known when a graph is captured.
 static int splits_of(int N, int capacity, int G) {
-  return std::clamp(split_blocks / (N * G), 1, ceil_div(capacity, 2 * least_keys));
+  return std::clamp(split_blocks() / (N * G), 1, ceil_div(capacity, 2 * least_keys));
 }
 
 size_t attention_04_workspace(int N, int capacity, int H, int G, int D) {
   // N · splits_of(N) is at most this, and this does not fall with N.
-  const size_t parts = std::min(size_t(N) * ceil_div(capacity, 2 * least_keys), size_t(std::max(N, split_blocks / G)));
+  const size_t parts =
+      std::min(size_t(N) * ceil_div(capacity, 2 * least_keys), size_t(std::max(N, split_blocks() / G)));
   return parts * H * (D + 2);
 }
 

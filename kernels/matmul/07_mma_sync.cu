@@ -1,6 +1,7 @@
 /// Rung 7: tensor cores by hand. Asynchronous copies bring tiles into a ring of stages in shared memory, several steps
 /// ahead; ldmatrix takes fragments out of it; mma.sync multiplies them. The pieces of a row are permuted (the swizzle),
 /// so that neither the copies nor ldmatrix meet a bank twice, with no padding.
+#include "kernels/device.hpp"
 #include "kernels/launch.cuh"
 #include "kernels/matmul/bf16_rows.cuh"
 #include "kernels/matmul/matmul.hpp"
@@ -114,22 +115,25 @@ __global__ void split_bf16_elements(bf16* parts, const float* x, int M, int K) {
 
 namespace {
 
+constexpr size_t ring_bytes(int tile_n) { return sizeof(bf16) * stages * depth * size_t(tile_m + tile_n); }
+
 template <int tile_n, bool aligned>
 void launch_mma_sync(float* c, const bf16* a, const bf16* b, int M, int N, int K, int parts, cudaStream_t stream) {
   constexpr int threads = tile_m * tile_n / (warp_side * warp_side) * 32;
-  constexpr size_t bytes = stages * (tile_m + tile_n) * depth * sizeof(bf16);
   const dim3 grid(ceil_div(N, tile_n), ceil_div(M, tile_m));
-  launch(matmul_mma_sync<tile_n, aligned>, {grid, threads, bytes, stream}, c, a, b, M, N, K, parts);
+  launch(matmul_mma_sync<tile_n, aligned>, {grid, threads, ring_bytes(tile_n), stream}, c, a, b, M, N, K, parts);
 }
 
 }  // namespace
 
 void matmul_07(float* c, const bf16* a, const bf16* b, int M, int N, int K, int parts, cudaStream_t stream) {
   if (M == 0 || N == 0) return;
-  constexpr int enough_blocks = 128;  // about as many as a large GPU has multiprocessors
+  // A wide tile reads less, where it fits (not on an RTX 4090) and no multiprocessor is left without one.
+  const bool fits = size_t(attribute_of_device(cudaDevAttrMaxSharedMemoryPerBlockOptin)) >= ring_bytes(256);
+  const int wide_tiles = ceil_div(M, tile_m) * ceil_div(N, 256);
   if (K % 8 != 0 || !aligned_to(8, a, b) || !aligned_to(2, c))
     launch_mma_sync<128, false>(c, a, b, M, N, K, parts, stream);
-  else if (ceil_div(M, tile_m) * ceil_div(N, 256) < enough_blocks)
+  else if (!fits || wide_tiles < attribute_of_device(cudaDevAttrMultiProcessorCount))
     launch_mma_sync<128, true>(c, a, b, M, N, K, parts, stream);
   else
     launch_mma_sync<256, true>(c, a, b, M, N, K, parts, stream);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <string>
 
+#include "kernels/device.hpp"
 #include "kernels/launch.cuh"
 #include "kernels/matmul/bf16_rows.cuh"
 #include "kernels/matmul/matmul.hpp"
@@ -253,13 +254,6 @@ CUtensorMap tensor_map(const bf16* data, const cuuint64_t (&size)[rank], const c
                                  CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result != CUDA_SUCCESS) throw CudaError("cuTensorMapEncodeTiled: error " + std::to_string(int(result)));
   return map;
-}
-
-int attribute_of_device(cudaDeviceAttr attribute) {
-  int device = 0, value = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&value, attribute, device));
-  return value;
 }
 
 }  // namespace

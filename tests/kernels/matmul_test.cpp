@@ -145,6 +145,17 @@ TEST_SUITE("kernels") {
         [](float* c, const bf16* a, const bf16* b, int M, int N, int K) { matmul_07(c, a, b, M, N, K, 1, nullptr); });
   }
 
+  // As many tiles as an H200 has multiprocessors: the tests run once as if on each GPU that the emulator knows.
+  TEST_CASE("matmul_07: a product of many tiles starts on every GPU") {
+    const int M = 1500, N = 3000, K = 16;
+    const Tensor a = random_floats({M, K}, 1, DType::bf16), b = random_floats({N, K}, 2, DType::bf16);
+    const Product want = product(values(a), values(b), M, N, K);
+    Tensor c = poisoned({M, N});
+    const Tensor device_a = to_device(a), device_b = to_device(b);
+    matmul_07(c.data(), device_a.data<bf16>(), device_b.data<bf16>(), M, N, K, 1, nullptr);
+    CHECK(difference(to_host(c), want.value, want.tolerance) == "");
+  }
+
   TEST_CASE("matmul_07: two parts of a are two products with the same b") {
     for (const Sizes& sizes : {Sizes{3, 5, 7}, {33, 130, 72}, {130, 17, 64}, {5, 9, 130}}) {
       const int M = sizes.M, N = sizes.N, K = sizes.K;

@@ -1,4 +1,4 @@
-/// What the engine knows of each kernel, and the limits of the device that the CPU plays.
+/// What the engine knows of each kernel.
 #pragma once
 
 #include <string>
@@ -8,10 +8,6 @@
 #include "kernels/emulator/engine/symbols.hpp"
 
 namespace rungs::emulator {
-
-// A GPU of compute capability 8.0: what fits here fits there and on newer ones.
-inline constexpr unsigned max_threads_per_block = 1024, max_block_z = 64, max_grid_x = 0x7fffffff, max_grid_yz = 65535;
-inline constexpr size_t shared_bytes_per_block = 48 << 10, shared_bytes_per_block_optin = 163 << 10;
 
 struct KernelInfo {
   std::string name;                           ///< "matmul_tiled<32>"

@@ -1,6 +1,7 @@
 /// A launch: whether it is allowed, and whether it runs now or is noted.
 #include <fmt/format.h>
 
+#include "kernels/emulator/engine/device.hpp"
 #include "kernels/emulator/engine/engine.hpp"
 #include "kernels/emulator/engine/kernel_info.hpp"
 #include "kernels/emulator/engine/multiprocessor.hpp"
@@ -25,9 +26,9 @@ static std::string broken_limit(const Launch& launch, const KernelInfo& kernel) 
     return fmt::format("{} bytes of static shared memory, the limit is {}", kernel.static_shared_bytes,
                        shared_bytes_per_block);
   const size_t shared = kernel.static_shared_bytes + launch.shared_bytes;
-  if (shared > shared_bytes_per_block_optin)
+  if (shared > device().shared_per_block)
     return fmt::format("{} bytes of shared memory, {} of them static, the limit is {}", shared,
-                       kernel.static_shared_bytes, shared_bytes_per_block_optin);
+                       kernel.static_shared_bytes, device().shared_per_block);
   return "";
 }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <string>
 
+#include "kernels/emulator/engine/device.hpp"
 #include "kernels/emulator/engine/kernel_info.hpp"
 #include "kernels/emulator/runtime/stream.hpp"
 
@@ -90,21 +91,22 @@ cudaError_t cudaDeviceReset() { return cudaSuccess; }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (const cudaError_t error = cudaSetDevice(device)) return error;
+  const Device& gpu = rungs::emulator::device();
   *properties = {.name = "the CPU",
                  .totalGlobalMem = 0,
                  .sharedMemPerBlock = shared_bytes_per_block,
-                 .sharedMemPerBlockOptin = shared_bytes_per_block_optin,
-                 .sharedMemPerMultiprocessor = shared_bytes_per_block_optin + 1024,
-                 .major = 8,
-                 .minor = 0,
-                 .multiProcessorCount = omp_get_max_threads(),
+                 .sharedMemPerBlockOptin = gpu.shared_per_block,
+                 .sharedMemPerMultiprocessor = gpu.shared_per_multiprocessor,
+                 .major = gpu.major,
+                 .minor = gpu.minor,
+                 .multiProcessorCount = gpu.multiprocessors,
                  .warpSize = 32,
                  .regsPerBlock = 65536,
                  .maxThreadsPerBlock = int(max_threads_per_block),
-                 .maxThreadsPerMultiProcessor = int(max_threads_per_block),
+                 .maxThreadsPerMultiProcessor = gpu.threads_per_multiprocessor,
                  .maxThreadsDim = {int(max_threads_per_block), int(max_threads_per_block), int(max_block_z)},
                  .maxGridSize = {int(max_grid_x), int(max_grid_yz), int(max_grid_yz)},
-                 .l2CacheSize = 32 << 20,
+                 .l2CacheSize = gpu.l2_bytes,
                  .memoryBusWidth = 64,
                  .clockRate = 1'000'000,
                  .memoryClockRate = 1'000'000};
@@ -143,7 +145,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
   const KernelInfo& info = kernel_info(kernel);
-  const size_t limit = shared_bytes_per_block_optin - info.static_shared_bytes;
+  const size_t limit = device().shared_per_block - info.static_shared_bytes;
   if (value < 0 || size_t(value) > limit)
     return report(cudaErrorInvalidValue,
                   fmt::format("{} bytes of dynamic shared memory for {}, the limit is {}", value, info.name, limit));
@@ -155,7 +157,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* ke
   *attributes = {};
   attributes->sharedSizeBytes = info.static_shared_bytes;
   attributes->maxThreadsPerBlock = int(max_threads_per_block);
-  attributes->maxDynamicSharedSizeBytes = int(shared_bytes_per_block_optin - info.static_shared_bytes);
+  attributes->maxDynamicSharedSizeBytes = int(device().shared_per_block - info.static_shared_bytes);
   return cudaSuccess;
 }
 

@@ -1,4 +1,6 @@
 /// The runtime's calls: memory, the device, streams, events, graphs, and what is said when they are used wrongly.
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -96,7 +98,7 @@ TEST_CASE("the device is the CPU with the limits of a GPU") {
   cudaDeviceProp p;
   CHECK(cudaGetDeviceProperties(&p, 0) == cudaSuccess);
   CHECK(std::string(p.name) == "the CPU");
-  CHECK(p.major == 8);
+  CHECK(p.major >= 8);
   CHECK(p.totalGlobalMem > size_t(1) << 28);
   CHECK(p.maxThreadsPerBlock == 1024);
   int value = 0;
@@ -108,8 +110,10 @@ TEST_CASE("the device is the CPU with the limits of a GPU") {
   cudaFuncAttributes attributes;
   CHECK(cudaFuncGetAttributes(&attributes, reverse_block) == cudaSuccess);
   CHECK(attributes.sharedSizeBytes == 1024);
-  check_text(cudaFuncSetAttribute(reverse_block, cudaFuncAttributeMaxDynamicSharedMemorySize, 166912),
-             "166912 bytes of dynamic shared memory for test::reverse_block, the limit is 165888");
+  const size_t limit = p.sharedMemPerBlockOptin - 1024;
+  check_text(cudaFuncSetAttribute(reverse_block, cudaFuncAttributeMaxDynamicSharedMemorySize, int(limit + 1)),
+             fmt::format("{} bytes of dynamic shared memory for test::reverse_block, the limit is {}", limit + 1, limit)
+                 .c_str());
 }
 
 TEST_CASE("events take the time between them") {

@@ -1,0 +1,38 @@
+#include "kernels/emulator/engine/device.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "rungs/base/error.hpp"
+
+namespace rungs::emulator {
+
+static constexpr int KiB = 1 << 10, MiB = 1 << 20;
+
+// RTX 4090, 5090: with 99 KiB a kernel that was tuned for a server's GPU may not start.
+static constexpr Device devices[] = {
+    {"a100", 8, 0, 108, 2048, 163 * KiB, 164 * KiB, 40 * MiB},
+    {"rtx4090", 8, 9, 128, 1536, 99 * KiB, 100 * KiB, 72 * MiB},
+    {"rtx5090", 12, 0, 170, 1536, 99 * KiB, 100 * KiB, 96 * MiB},
+    {"h100", 9, 0, 132, 2048, 227 * KiB, 228 * KiB, 50 * MiB},
+    {"h200", 9, 0, 132, 2048, 227 * KiB, 228 * KiB, 50 * MiB},
+    {"b200", 10, 0, 148, 2048, 227 * KiB, 228 * KiB, 126 * MiB},
+};
+
+static const Device& named(const char* name) {
+  std::string known;
+  for (const Device& d : devices) {
+    if (!name || std::string(name) == d.name) return d;
+    known += std::string(known.empty() ? "" : ", ") + d.name;
+  }
+  throw CudaError(fmt::format("RUNGS_DEVICE is '{}': it can be {}", name, known));
+}
+
+const Device& device() {
+  static const Device& one = named(std::getenv("RUNGS_DEVICE"));
+  return one;
+}
+
+}  // namespace rungs::emulator
