@@ -27,7 +27,7 @@ std::vector<EngineTask> engine_tasks(const Config& config, int threads);
 /// A model on this library's CPU, with room for every task.
 class EngineBench {
  public:
-  /// \param cache  the dtype of its KV caches. \throws UsageError for a model that is no LLaMA; FileError
+  /// `cache` is the dtype of its KV caches. \throws UsageError for a model that is no LLaMA; FileError
   EngineBench(const std::filesystem::path& model, int threads, DType cache);
 
   const std::vector<EngineTask>& tasks() const { return tasks_; }

@@ -20,8 +20,8 @@ struct KvCache {
   std::vector<LayerCache> layers;
 
   KvCache() = default;
-  /// Room for `sequences` sequences of up to `capacity` tokens, in the memory of the device. \param dtype  f32; for the
-  /// CPU also bf16, f16, or q8_0 where blocks of 32 divide a head. \throws UsageError
+  /// Room for `sequences` sequences of up to `capacity` tokens, in the memory of the device, of f32; for
+  /// the CPU also of bf16, f16, or of q8_0 where blocks of 32 divide a head. \throws UsageError
   KvCache(Device& device, const Config& config, int64_t sequences, int64_t capacity, DType dtype = DType::f32);
   int64_t sequences() const { return layers.empty() ? 0 : layers[0].k.dim(0); }
   int64_t capacity() const { return layers.empty() ? 0 : layers[0].k.dim(1); }

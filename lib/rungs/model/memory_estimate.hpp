@@ -17,7 +17,8 @@ struct MemoryEstimate {
   int64_t rope_tables = 0;  ///< rotary positions: two tables (context, D/2)
 };
 
-/// Of `sequences` sequences of up to `context` tokens, fed at most `rows` rows a call. \param cache  its dtype
+/// Of `sequences` sequences of up to `context` tokens, fed at most `rows` rows a call; `cache` is the dtype of the
+/// cache.
 MemoryEstimate memory_estimate(const Config& config, int64_t sequences, int64_t context, int64_t rows,
                                DType cache = DType::f32);
 
