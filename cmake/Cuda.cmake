@@ -51,7 +51,9 @@ if(RUNGS_GPU)
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)  # CMake 3.25 knows no such dialect of nvcc
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
   set(CMAKE_CUDA_FLAGS_RELEASE "-O3")
-  set(here ${CMAKE_CUDA_ARCHITECTURES_NATIVE})  # of this machine's GPU, if there is one
+  include(${CMAKE_CURRENT_LIST_DIR}/CudaArchitecture.cmake)
+  execute_process(COMMAND ${RUNGS_NVCC} --list-gpu-arch OUTPUT_VARIABLE known ERROR_QUIET)
+  rungs_architecture_for(here "${CMAKE_CUDA_ARCHITECTURES_NATIVE}" "${known}")  # empty without a GPU
   if(RUNGS_CUDA_ARCHITECTURES STREQUAL "all")
     list(APPEND CMAKE_CUDA_ARCHITECTURES ${here})
     list(REMOVE_ITEM CMAKE_CUDA_ARCHITECTURES 90-real)

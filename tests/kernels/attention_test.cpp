@@ -235,6 +235,11 @@ TEST_CASE("attention: query heads share a key/value head") {
   }
 }
 
+TEST_CASE("attention_04: every width and group of query heads that models have") {
+  for (const int D : {64, 128, 256})
+    for (const int group : {1, 2, 4, 8}) check_rungs({ladder[3]}, random_case({1, 40, group, 1, D}));
+}
+
 TEST_CASE("attention: widths of real models on tiles that are not full") {
   check_rungs(ladder, random_case({70, 70, 2, 1, 64}));
   check_rungs(ladder, random_case({65, 97, 2, 1, 128}));

@@ -72,8 +72,8 @@ Product gated(const Product& gate, const Product& up) {
   return want;
 }
 
-const Sizes fused_sizes[] = {{1, 1, 1},  {1, 13, 33}, {1, 22, 288}, {1, 5, 4104},
-                             {2, 9, 64}, {3, 7, 100}, {8, 11, 48},  {9, 6, 32}};
+const Sizes fused_sizes[] = {{1, 1, 1},   {1, 13, 33}, {1, 22, 288}, {1, 5, 4104}, {2, 9, 64},
+                             {3, 7, 100}, {4, 10, 64}, {8, 11, 48},  {9, 6, 32}};
 
 template <class W>
 void check_qkv(DType dtype) {

@@ -18,6 +18,13 @@ struct KernelInfo {
 /// The same object each time.
 const KernelInfo& kernel_info(const void* kernel);
 
+/// The largest block, in threads, that each kernel of the program was run with; 0 for one that never was.
+struct LargestBlock {
+  std::string kernel;
+  unsigned threads = 0;
+};
+std::vector<LargestBlock> largest_blocks();
+
 /// Runs a launch whose configuration was found right, now. \throws CudaError
 void run(const Launch& launch);
 

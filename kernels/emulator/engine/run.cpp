@@ -16,6 +16,27 @@
 #include "rungs/base/error.hpp"
 
 namespace rungs::emulator {
+namespace {
+
+/// Of the kernels that were run, by their address.
+struct Blocks {
+  std::mutex mutex;
+  std::map<const void*, unsigned> largest;
+};
+Blocks& blocks_run() {
+  static Blocks blocks;
+  return blocks;
+}
+
+}  // namespace
+
+std::vector<LargestBlock> largest_blocks() {
+  const std::lock_guard lock(blocks_run().mutex);
+  std::vector<LargestBlock> list;
+  for (const void* kernel : kernels_of_program())
+    list.push_back({name_of_function(uintptr_t(kernel)), blocks_run().largest[kernel]});
+  return list;
+}
 
 const KernelInfo& kernel_info(const void* kernel) {
   static std::mutex mutex;
@@ -96,6 +117,11 @@ void run(const Launch& launch) {
 #ifdef RUNGS_CHECKED
   checked_launch_begins(kernel.name);
 #endif
+  {
+    const std::lock_guard lock(blocks_run().mutex);
+    unsigned& largest = blocks_run().largest[launch.kernel];
+    largest = std::max(largest, unsigned(plan.threads));
+  }
   take_fault_signals();
   const std::string fault = run_blocks(plan);
   if (!fault.empty()) throw CudaError(fault);

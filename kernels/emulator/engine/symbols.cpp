@@ -38,6 +38,7 @@ struct Symbol {
 struct Table {
   std::map<uintptr_t, Symbol> functions, variables;
   std::vector<SharedSymbol> shared;
+  std::vector<const void*> kernels;
   std::vector<std::pair<uintptr_t, uintptr_t>> code, constants;  // what is loaded read-only: begin, end
   uintptr_t anchor = 0;
 };
@@ -80,8 +81,11 @@ void read_symbols(Table& table, uintptr_t bias, const char* file) {
   std::map<std::string, const void*> kernels;
   for (const uintptr_t* entry = __start___patchable_function_entries; entry != __stop___patchable_function_entries;
        ++entry)
-    if (const auto it = table.functions.find(*entry); it != table.functions.end() && it->second.name.starts_with("_Z"))
-      kernels[prefix_of_locals(it->second.name)] = reinterpret_cast<const void*>(*entry);
+    if (const auto it = table.functions.find(*entry);
+        it != table.functions.end() && it->second.name.starts_with("_Z")) {
+      table.kernels.push_back(reinterpret_cast<const void*>(*entry));
+      kernels[prefix_of_locals(it->second.name)] = table.kernels.back();
+    }
   for (auto& [array, name] : arrays) {
     auto kernel = kernels.upper_bound(name);
     if (kernel != kernels.begin() && name.starts_with((--kernel)->first)) array.kernel = kernel->second;
@@ -127,6 +131,8 @@ const Symbol* holding(const std::map<uintptr_t, Symbol>& symbols, uintptr_t addr
 }  // namespace
 
 const std::vector<SharedSymbol>& shared_symbols() { return table().shared; }
+
+const std::vector<const void*>& kernels_of_program() { return table().kernels; }
 
 unsigned char* address(const SharedSymbol& symbol) {
   const auto anchor = reinterpret_cast<uintptr_t>(&rungs_shared_anchor);

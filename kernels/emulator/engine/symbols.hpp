@@ -17,6 +17,8 @@ struct SharedSymbol {
 };
 
 const std::vector<SharedSymbol>& shared_symbols();
+/// The addresses of all kernels in the program, each instantiation of a template by itself.
+const std::vector<const void*>& kernels_of_program();
 unsigned char* address(const SharedSymbol& symbol);
 
 /// "matmul_tiled<32>": without the namespace, the parameters and what is returned.
