@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <complex>
 #include <numbers>
 #include <vector>
 
@@ -40,10 +42,19 @@ RopeTables rope_table(const RopeConfig& config, int64_t head_dim, int64_t contex
   const std::vector<double> frequencies = rope_frequencies(config, head_dim);
   const auto half = int64_t(frequencies.size());
   Tensor cos = Tensor::uninitialised({context, half}), sin = Tensor::uninitialised({context, half});
-  for (int64_t i = 0; i < half; ++i)
-    for (int64_t p = 0; p < context; ++p) {
-      cos.data()[p * half + i] = float(std::cos(double(p) * frequencies[size_t(i)]));
-      sin.data()[p * half + i] = float(std::sin(double(p) * frequencies[size_t(i)]));
+  // Position p turns as p % step and the rest of it do, one after the other: a context of 131,072 would want 4 million
+  // sines, these two tables have a hundredth of that.
+  constexpr int64_t step = 256;
+  const auto turn = [&](int64_t p, int64_t i) { return std::polar(1.0, double(p) * frequencies[size_t(i)]); };
+  std::vector<std::complex<double>> near, far(frequencies.size());
+  for (int64_t p = 0; p < std::min(step, context); ++p)
+    for (int64_t i = 0; i < half; ++i) near.push_back(turn(p, i));
+  for (int64_t p = 0; p < context; ++p)
+    for (int64_t i = 0; i < half; ++i) {
+      if (p % step == 0) far[size_t(i)] = turn(p, i);
+      const std::complex<double> both = far[size_t(i)] * near[size_t(p % step * half + i)];
+      cos.data()[p * half + i] = float(both.real());
+      sin.data()[p * half + i] = float(both.imag());
     }
   return {std::move(cos), std::move(sin)};
 }

@@ -80,6 +80,7 @@ Tiktoken::Tiktoken(const std::filesystem::path& path) : special_names_(llama3_sp
     tokens_.push_back(std::move(*token));
   }
   if (tokens_.empty()) throw FileError(name + ": wanted a token a line, found an empty file");
+  ids_.reserve(tokens_.size());
   for (size_t id = 0; id < tokens_.size(); ++id)
     if (const auto [other, is_new] = ids_.emplace(tokens_[id], int32_t(id)); !is_new)
       throw FileError(fmt::format("{}: lines {} and {} hold the same token", name, other->second + 1, id + 1));
@@ -94,9 +95,10 @@ Tiktoken::Tiktoken(const std::filesystem::path& path) : special_names_(llama3_sp
   for (size_t id = 0; id < tokens_.size(); ++id) {
     const std::string_view token = tokens_[id];
     for (size_t cut = 1; cut < token.size(); ++cut) {
-      const auto left = ids_.find(token.substr(0, cut)), right = ids_.find(token.substr(cut));
-      if (left != ids_.end() && right != ids_.end())
-        rules.push_back({left->second, right->second, int32_t(id), int32_t(id)});
+      const auto left = ids_.find(token.substr(0, cut));
+      if (left == ids_.end()) continue;
+      const auto right = ids_.find(token.substr(cut));
+      if (right != ids_.end()) rules.push_back({left->second, right->second, int32_t(id), int32_t(id)});
     }
     ends.push_back({bytes_[uint8_t(token.front())], bytes_[uint8_t(token.back())]});
   }

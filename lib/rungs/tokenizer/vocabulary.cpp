@@ -37,6 +37,7 @@ Vocabulary::Vocabulary(const std::filesystem::path& path) {
   bos_ = special(file, "bos_token_id", size(), name);
   eos_ = special(file, "eos_token_id", size(), name);
 
+  ids_.reserve(tokens_.size());
   for (int32_t id = 0; id < size(); ++id) {
     if (id == bos_ || id == eos_) continue;
     const std::string& text = tokens_[size_t(id)];
