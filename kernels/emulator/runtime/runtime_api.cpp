@@ -2,7 +2,6 @@
 #include "kernels/emulator/runtime/runtime_api.hpp"
 
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <chrono>
 #include <string>

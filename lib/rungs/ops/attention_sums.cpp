@@ -32,11 +32,7 @@ HWY_INLINE void four_dots(float* scores, const float* x, const float* const (&ke
     const Vector some = hn::LoadU(d, x + i);
     HWY_UNROLL(4) for (int k = 0; k < 4; ++k) sum[k] = hn::MulAdd(hn::LoadU(d, key[k] + i), some, sum[k]);
   }
-#if HWY_TARGET == HWY_SCALAR
-  for (int k = 0; k < 4; ++k) scores[k] = hn::GetLane(sum[k]);
-#else
-  hn::StoreU(sums_of_lanes(d, sum[0], sum[1], sum[2], sum[3]), hn::FixedTag<float, 4>(), scores);
-#endif
+  store_sums_of_lanes(scores, sum[0], sum[1], sum[2], sum[3]);
   for (int64_t i = whole; i < D; ++i)
     for (int k = 0; k < 4; ++k) scores[k] += x[i] * key[k][i];
 }

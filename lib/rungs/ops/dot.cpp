@@ -95,11 +95,7 @@ static HWY_INLINE void block(float* out, int64_t out_stride, const FourRows<W>& 
     }
     HWY_UNROLL(8) for (int r = 0; r < R; ++r) {
       float some[4];
-#if HWY_TARGET == HWY_SCALAR
-      for (int i = 0; i < 4; ++i) some[i] = hn::GetLane(sum[i][r]);
-#else
-      hn::StoreU(sums_of_lanes(Lanes(), sum[0][r], sum[1][r], sum[2][r], sum[3][r]), hn::FixedTag<float, 4>(), some);
-#endif
+      store_sums_of_lanes(some, sum[0][r], sum[1][r], sum[2][r], sum[3][r]);
       for (int i = 0; i < 4; ++i) {
         for (int64_t c = whole; c < last; ++c) some[i] += value_of(rows.w[i][c]) * x[r * x_stride + c];
         totals[r][i] += some[i];

@@ -13,7 +13,15 @@ namespace rungs::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-#if HWY_TARGET != HWY_SCALAR
+#if HWY_TARGET == HWY_SCALAR
+
+/// out[0..3] = the sums of the lanes of four vectors of f32 or i32.
+template <class V>
+HWY_INLINE void store_sums_of_lanes(hn::TFromV<V>* out, V a, V b, V c, V e) {
+  out[0] = hn::GetLane(a), out[1] = hn::GetLane(b), out[2] = hn::GetLane(c), out[3] = hn::GetLane(e);
+}
+
+#else
 
 /// From a0 a1 a2 a3 and b0 b1 b2 b3 in 128 bits: a0 + a2, b0 + b2, a1 + a3, b1 + b3.
 template <class D, class V = hn::Vec<D>>
@@ -40,6 +48,12 @@ HWY_INLINE hn::Vec<hn::FixedTag<hn::TFromD<D>, 4>> sums_of_lanes(D d, V a, V b, 
 #else
   return sums;
 #endif
+}
+
+/// out[0..3] = those sums.
+template <class V>
+HWY_INLINE void store_sums_of_lanes(hn::TFromV<V>* out, V a, V b, V c, V e) {
+  hn::StoreU(sums_of_lanes(hn::DFromV<V>(), a, b, c, e), hn::FixedTag<hn::TFromV<V>, 4>(), out);
 }
 
 #endif
