@@ -5,6 +5,7 @@
 #include "kernels/launch.cuh"
 #include "kernels/matmul/bf16_rows.cuh"
 #include "kernels/matmul/matmul.hpp"
+#include "kernels/matmul/tile_order.cuh"
 #include "kernels/tensor_core.cuh"
 
 namespace rungs {
@@ -29,33 +30,45 @@ __global__ void __launch_bounds__(tile_m* tile_n / (warp_side * warp_side) * 32,
   constexpr int rows = tile_m + tile_n;  // of a stage: first those of a, then those of b
   DYNAMIC_SHARED(uint4, ring);           // (stage, row, piece)
   const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
-  const int m0 = blockIdx.y * tile_m, n0 = blockIdx.x * tile_n;  // this block's corner of c
+  const TilePlace tile = tile_place(blockIdx.x, (M + tile_m - 1) / tile_m, (N + tile_n - 1) / tile_n);
+  const int m0 = tile.m * tile_m, n0 = tile.n * tile_n;  // this block's corner of c
+
+  // A thread copies the same piece of every rows_at_once-th row, so that its addresses are a fixed step apart.
+  constexpr int rows_at_once = threads / pieces;
+  static_assert(rows_at_once % 8 == 0);  // place() looks at a row's last three bits
+  [[maybe_unused]] constexpr int unrolled = aligned ? tile_n / rows_at_once : 1;  // element by element is too much code
+  const int my_row = thread / pieces, my_piece = thread % pieces * 8;
+  const bf16* const my_a = a + size_t(m0 + my_row) * parts * K + my_piece;
+  const bf16* const my_b = b + size_t(n0 + my_row) * K + my_piece;
+  uint4* const my_place = ring + place(my_row, thread % pieces);
 
   // Step s multiplies columns k0 to k0 + depth of part s / steps of a with the same columns of b.
   const int steps = (K + depth - 1) / depth;
   const auto load_step = [&](int s) {
     const int part = s / steps, k0 = s % steps * depth;
-    uint4* const stage = ring + s % stages * rows * pieces;
-    for (int i = thread; i < rows * pieces; i += threads) {
-      const int row = i / pieces, piece = i % pieces, k = k0 + piece * 8;
-      const int m = m0 + row, n = n0 + row - tile_m;
-      const bf16* const from =
-          row < tile_m ? (m < M ? a + (size_t(m) * parts + part) * K : nullptr) : (n < N ? b + size_t(n) * K : nullptr);
+    uint4* to = my_place + s % stages * rows * pieces;
+    const auto copy = [&](const bf16* from, bool row_is_there) {
       if constexpr (aligned) {
-        const bool there = from != nullptr && k < K;  // where nothing is there, 0 bytes are read and zeros arrive
-        cp_async_16(&stage[place(row, piece)], there ? from + k : b, there ? 16 : 0);
+        const bool there = row_is_there && k0 + my_piece < K;  // else 0 bytes are read, and zeros arrive
+        cp_async_16(to, there ? from + k0 : b, there ? 16 : 0);
       } else {
-        stage[place(row, piece)] = eight_of<false>(from, k, K);
+        *to = eight_of<false>(row_is_there ? from - my_piece : nullptr, k0 + my_piece, K);
       }
-    }
+      to += threads;
+    };
+#pragma unroll unrolled
+    for (int row = 0; row < tile_m; row += rows_at_once)
+      copy(my_a + part * K + size_t(row) * parts * K, m0 + my_row + row < M);
+#pragma unroll unrolled
+    for (int row = 0; row < tile_n; row += rows_at_once) copy(my_b + size_t(row) * K, n0 + my_row + row < N);
   };
 
-  const int my_m = warp % (tile_m / warp_side) * warp_side;           // this warp's rows of a in a stage
-  const int my_n = tile_m + warp / (tile_m / warp_side) * warp_side;  // and of b
-  float sum[warp_side / 16][warp_side / 8][4] = {};                   // fragments of 16 x 8
-  const auto multiply = [&](const uint4* stage) {
+  const int my_m = warp % (tile_m / warp_side) * warp_side;             // this warp's rows of a in a stage
+  const int my_n = tile_m + warp / (tile_m / warp_side) * warp_side;    // and of b
+  float sum[warp_side / 16][warp_side / 8][4] = {};                     // fragments of 16 x 8
+  const auto multiply = [&](const uint4* stage, int first, int last) {  // pieces `first` to `last` of its rows
 #pragma unroll
-    for (int k = 0; k < pieces; k += 2) {  // 16 columns are two pieces
+    for (int k = first; k < last; k += 2) {  // 16 columns are two pieces
       uint32_t column[warp_side / 16][4], row[warp_side / 16][4];
       // Four 8 x 8 matrices each: of a, rows 0-7 and 8-15 of the left piece, then of the right; of b, both pieces of
       // rows 0-7, then of rows 8-15. Lane l says where row l % 8 of matrix l / 8 begins.
@@ -78,9 +91,11 @@ __global__ void __launch_bounds__(tile_m* tile_n / (warp_side * warp_side) * 32,
   for (int s = 0; s < parts * steps; ++s) {
     cp_async_wait<stages - 2>();  // this thread's copies of step s have arrived
     __syncthreads();              // and everybody's; and nobody reads the stage of step s - 1 any more
+    const uint4* const stage = ring + s % stages * rows * pieces;
+    multiply(stage, 0, 2);  // first, so that the tensor cores have work while the next copies are begun
     if (s + stages - 1 < parts * steps) load_step(s + stages - 1);
     cp_async_commit();  // a group for every step, empty ones too, so that the wait counts right
-    multiply(ring + s % stages * rows * pieces);
+    multiply(stage, 2, pieces);
   }
 
   // A lane has two neighbours of row lane / 4 and two of the row 8 below in each fragment.
@@ -120,8 +135,8 @@ constexpr size_t ring_bytes(int tile_n) { return sizeof(bf16) * stages * depth *
 template <int tile_n, bool aligned>
 void launch_mma_sync(float* c, const bf16* a, const bf16* b, int M, int N, int K, int parts, cudaStream_t stream) {
   constexpr int threads = tile_m * tile_n / (warp_side * warp_side) * 32;
-  const dim3 grid(ceil_div(N, tile_n), ceil_div(M, tile_m));
-  launch(matmul_mma_sync<tile_n, aligned>, {grid, threads, ring_bytes(tile_n), stream}, c, a, b, M, N, K, parts);
+  const unsigned tiles = unsigned(ceil_div(M, tile_m)) * unsigned(ceil_div(N, tile_n));
+  launch(matmul_mma_sync<tile_n, aligned>, {tiles, threads, ring_bytes(tile_n), stream}, c, a, b, M, N, K, parts);
 }
 
 }  // namespace

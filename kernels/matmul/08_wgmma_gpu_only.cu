@@ -12,6 +12,7 @@
 #include "kernels/launch.cuh"
 #include "kernels/matmul/bf16_rows.cuh"
 #include "kernels/matmul/matmul.hpp"
+#include "kernels/matmul/tile_order.cuh"
 
 namespace rungs {
 
@@ -170,7 +171,8 @@ __global__ void __launch_bounds__((consumer_warps + 1) * 32, 1)
   }
   __syncthreads();
 
-  const int rows_of_tiles = (M + tile_m - 1) / tile_m, tiles = rows_of_tiles * ((N + tile_n - 1) / tile_n);
+  const int rows_of_tiles = (M + tile_m - 1) / tile_m, columns_of_tiles = (N + tile_n - 1) / tile_n;
+  const int tiles = rows_of_tiles * columns_of_tiles;
   const int steps_per_part = (K + depth - 1) / depth, steps = parts * steps_per_part;
   int stage = 0;
   uint32_t parity = 0;  // of the phase of this stage's barriers: 0 in the first round of the ring, 1 in the second, ...
@@ -181,7 +183,8 @@ __global__ void __launch_bounds__((consumer_warps + 1) * 32, 1)
   if (warp == consumer_warps) {  // the producer
     if (lane != 0) return;
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-      const int m0 = tile % rows_of_tiles * tile_m, n0 = tile / rows_of_tiles * tile_n;
+      const TilePlace place = tile_place(tile, rows_of_tiles, columns_of_tiles);
+      const int m0 = place.m * tile_m, n0 = place.n * tile_n;
       for (int step = 0; step < steps; ++step, next_stage()) {
         const int part = step / steps_per_part, k0 = step % steps_per_part * depth;
         const uint32_t to = ring + stage * stage_bytes;
@@ -196,7 +199,8 @@ __global__ void __launch_bounds__((consumer_warps + 1) * 32, 1)
 
   const int group = warp / 4;
   for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-    const int m0 = tile % rows_of_tiles * tile_m, n0 = tile / rows_of_tiles * tile_n;
+    const TilePlace place = tile_place(tile, rows_of_tiles, columns_of_tiles);
+    const int m0 = place.m * tile_m, n0 = place.n * tile_n;
     float sum[tile_n / 2] = {};
     for (int step = 0; step < steps; ++step, next_stage()) {
       const uint32_t a = ring + stage * stage_bytes + group * group_m * row_bytes;

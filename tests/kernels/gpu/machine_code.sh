@@ -1,0 +1,44 @@
+#!/bin/sh
+# machine_code.sh OBJECTS...: of each kernel that multiplies on tensor cores (HMMA, HGMMA), what stands in the loop that
+# does: its instructions, the share of those that multiply, and how many instructions stand between the barrier and the
+# first ldmatrix (LDSM), while the tensor cores wait. Status 1 where matmul_07 has less
+# than 0.3 of the one or more than 32 of the other. OBJECTS may also be one list with semicolons.
+dump=$(command -v cuobjdump || ls /usr/local/cuda/bin/cuobjdump 2>/dev/null) ||
+  { echo "SKIPPED: there is no cuobjdump, which the CUDA Toolkit has"; exit 77; }
+names=$(command -v c++filt || echo cat)
+IFS=' ;
+'
+for object in $*; do
+  echo "object $(basename "$(dirname "$object")")/$(basename "$object" .o)"
+  "$dump" -sass "$object"
+done | $names | awk '
+  function hex(digits,  i, n) { for (i = 1; i <= length(digits); i++) n = n * 16 + index("123456789abcdef", substr(digits, i, 1)); return n }
+  function report(  i, j, k, first, last, multiplies, barrier, wait, fault) {
+    for (i = 1; i <= count; i++) {  # a branch back closes a loop
+      if (!(i in target) || target[i] > at[i]) continue
+      for (j = i; j > 1 && at[j] > target[i]; ) j--
+      multiplies = 0
+      for (k = j; k <= i; k++) multiplies += code[k] ~ /^HG?MMA/
+      if (multiplies && (!last || i - j < last - first)) { first = j; last = i; best = multiplies }  # the innermost
+    }
+    if (!last) return
+    wait = -1
+    for (k = first; k <= last; k++) {
+      if (code[k] ~ /^BAR/) barrier = k
+      if (barrier && wait < 0 && code[k] ~ /^LDSM/) wait = k - barrier - 1
+    }
+    fault = kernel ~ /matmul_mma_sync<[0-9]+, true>/ && (best < 0.3 * (last - first + 1) || wait < 0 || wait > 32)
+    printf "%-8s %5d instructions in the loop, %4d multiply (%.2f), %s to the first ldmatrix  %s %s%s\n", target_name, last - first + 1, best,
+      best / (last - first + 1), wait < 0 ? "none" : wait " after the barrier", object, kernel, fault ? "  <--" : ""
+    kernels++; faults += fault
+  }
+  function clear() { split("", at); split("", code); split("", target); count = 0 }
+  /^object / { report(); clear(); object = $2 }
+  /arch = / { target_name = $3 }
+  /Function : / { report(); clear(); kernel = $0; sub(/.*Function : /, "", kernel); sub(/\(.*/, "", kernel) }
+  /^ +\/\*[0-9a-f]+\*\/ / {
+    address = $1; gsub(/[\/*]/, "", address); at[++count] = hex(address)
+    i = $2 ~ /^@/ ? 3 : 2; code[count] = $i
+    if ($i ~ /^BRA/ && match($0, /0x[0-9a-f]+ ;/)) target[count] = hex(substr($0, RSTART + 2, RLENGTH - 4))
+  }
+  END { report(); printf "%d kernels on tensor cores, %d outside the limits\n", kernels, faults; if (!kernels || faults) exit 1 }'
