@@ -40,8 +40,8 @@ static std::string broken_limit(cudaError_t result, const void* kernel, const La
   const dim3 &grid = shape.grid, &block = shape.block;
   const size_t threads = size_t(block.x) * block.y * block.z, shared = needs.sharedSizeBytes + shape.shared_bytes;
   if (shared > limit.sharedMemPerBlockOptin)
-    return fmt::format("{} bytes of shared memory, {} of them static, the limit is {}", shared, needs.sharedSizeBytes,
-                       limit.sharedMemPerBlockOptin);
+    return fmt::format("{} bytes of shared memory, {} of them static, the limit of the {} is {}", shared,
+                       needs.sharedSizeBytes, limit.name, limit.sharedMemPerBlockOptin);
   if (threads > size_t(needs.maxThreadsPerBlock))
     return fmt::format("a block of {} threads, the limit for this kernel is {}", threads, needs.maxThreadsPerBlock);
   const unsigned sizes[] = {block.x, block.y, block.z, grid.x, grid.y, grid.z};

@@ -27,8 +27,8 @@ static std::string broken_limit(const Launch& launch, const KernelInfo& kernel) 
                        shared_bytes_per_block);
   const size_t shared = kernel.static_shared_bytes + launch.shared_bytes;
   if (shared > device().shared_per_block)
-    return fmt::format("{} bytes of shared memory, {} of them static, the limit is {}", shared,
-                       kernel.static_shared_bytes, device().shared_per_block);
+    return fmt::format("{} bytes of shared memory, {} of them static, the limit of the {} is {}", shared,
+                       kernel.static_shared_bytes, device().name, device().shared_per_block);
   return "";
 }
 

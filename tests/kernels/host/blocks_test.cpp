@@ -169,9 +169,9 @@ TEST_CASE("a launch that breaks a limit names kernel and shape and limit") {
   refused({1, dim3(1, 1, 65)}, "blockDim.z is 65, the limit is 64");
   refused({dim3(1, 65536), 1}, "gridDim.y is 65536");
   refused({dim3(1, 1, 65536), 1}, "gridDim.z is 65536, the limit of each is 65535");
-  refused(
-      {1, 32, 164 * 1024},
-      "167936 bytes of dynamic shared memory: 167936 bytes of shared memory, 0 of them static, the limit is 166912");
+  refused({1, 32, 164 * 1024},
+          "167936 bytes of dynamic shared memory: 167936 bytes of shared memory, 0 of them static, the limit of the "
+          "a100 is 166912");
   CHECK_THROWS_WITH_AS(launch(sum_dynamic<float>, {1, 32}, nullptr, nullptr),
                        Contains("the launch gave no dynamic shared memory"), CudaError);
 }
