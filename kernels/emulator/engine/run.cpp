@@ -28,6 +28,12 @@ Blocks& blocks_run() {
   return blocks;
 }
 
+void note_block(const void* kernel, unsigned threads) {
+  const std::lock_guard lock(blocks_run().mutex);
+  unsigned& largest = blocks_run().largest[kernel];
+  largest = std::max(largest, threads);
+}
+
 }  // namespace
 
 std::vector<LargestBlock> largest_blocks() {
@@ -117,11 +123,7 @@ void run(const Launch& launch) {
 #ifdef RUNGS_CHECKED
   checked_launch_begins(kernel.name);
 #endif
-  {
-    const std::lock_guard lock(blocks_run().mutex);
-    unsigned& largest = blocks_run().largest[launch.kernel];
-    largest = std::max(largest, unsigned(plan.threads));
-  }
+  note_block(launch.kernel, unsigned(plan.threads));
   take_fault_signals();
   const std::string fault = run_blocks(plan);
   if (!fault.empty()) throw CudaError(fault);
