@@ -25,7 +25,8 @@ void attention_02(float* out, const float* q, const float* k, const float* v, in
                   cudaStream_t stream);
 
 /// Rung 3, tiles: a block per tile of queries and head, tiles of keys and values in shared memory, sums in registers.
-/// out, q: (T, H, D); k, v: (S, G, D).  Dao and others 2022, "FlashAttention", algorithm 1.
+/// out, q: (T, H, D); k, v: (S, G, D).  Dao and others 2022, "FlashAttention"; Dao 2023, "FlashAttention-2",
+/// algorithm 1.
 void attention_03(float* out, const float* q, const float* k, const float* v, int T, int S, int H, int G, int D,
                   cudaStream_t stream);
 

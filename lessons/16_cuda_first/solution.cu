@@ -54,8 +54,8 @@ __global__ void matmul_kernel(float* c, const float* a, const float* b, int M, i
   const int row = blockIdx.x * blockDim.x + threadIdx.x, column = blockIdx.y * blockDim.y + threadIdx.y;
   if (row >= M || column >= N) return;
   float sum = 0;
-  for (int k = 0; k < K; ++k) sum += a[row * K + k] * b[k * N + column];
-  c[row * N + column] = sum;
+  for (int k = 0; k < K; ++k) sum += a[size_t(row) * K + k] * b[size_t(k) * N + column];
+  c[size_t(row) * N + column] = sum;
   // <<<
 }
 

@@ -45,7 +45,7 @@ int main() {
                equal == made.count() ? "all equal" : "different");
   }
 
-  fmt::print("\n");
+  fmt::print("\nin the emulator on this CPU\n");
   Tensor c = device_tensor({M, N});
   for (const Rung& rung : rungs) {
     const Timing t = measure([&] { rung.product(c.data(), device_a.data(), device_b.data(), M, N, K, nullptr); }, 0.1);

@@ -11,8 +11,8 @@ __global__ void coalesced_kernel(float* c, const float* a, const float* b, int M
   const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
   if (row >= M || column >= N) return;
   float sum = 0;
-  for (int k = 0; k < K; ++k) sum += a[row * K + k] * b[k * N + column];
-  c[row * N + column] = sum;
+  for (int k = 0; k < K; ++k) sum += a[size_t(row) * K + k] * b[size_t(k) * N + column];
+  c[size_t(row) * N + column] = sum;
   // <<<
 }
 
@@ -32,8 +32,8 @@ __global__ void tiled_kernel(float* c, const float* a, const float* b, int M, in
   float sum = 0;
   for (int k0 = 0; k0 < K; k0 += side) {
     // >>> fill element (y, x) of both tiles: a from column k0 on, b from row k0 on; 0 where a or b has no such element
-    a_tile[y][x] = row < M && k0 + x < K ? a[row * K + k0 + x] : 0;
-    b_tile[y][x] = k0 + y < K && column < N ? b[(k0 + y) * N + column] : 0;
+    a_tile[y][x] = row < M && k0 + x < K ? a[size_t(row) * K + k0 + x] : 0;
+    b_tile[y][x] = k0 + y < K && column < N ? b[size_t(k0 + y) * N + column] : 0;
     // <<<
 
     // >>> when the whole block has filled the tiles, add their products to sum; then wait until all have read
@@ -43,7 +43,7 @@ __global__ void tiled_kernel(float* c, const float* a, const float* b, int M, in
     // <<<
   }
   // >>> write sum, where c has such an element
-  if (row < M && column < N) c[row * N + column] = sum;
+  if (row < M && column < N) c[size_t(row) * N + column] = sum;
   // <<<
 }
 
@@ -68,11 +68,11 @@ __global__ void registers_kernel(float* c, const float* a, const float* b, int M
     // >>> fill both tiles, every `threads`th element by this thread; 0 where a or b has no such element
     for (int t = thread; t < big * depth; t += threads) {
       const int row = row0 + t / depth, k = k0 + t % depth;
-      a_tile[t / depth][t % depth] = row < M && k < K ? a[row * K + k] : 0;
+      a_tile[t / depth][t % depth] = row < M && k < K ? a[size_t(row) * K + k] : 0;
     }
     for (int t = thread; t < depth * big; t += threads) {
       const int k = k0 + t / big, column = column0 + t % big;
-      b_tile[t / big][t % big] = k < K && column < N ? b[k * N + column] : 0;
+      b_tile[t / big][t % big] = k < K && column < N ? b[size_t(k) * N + column] : 0;
     }
     // <<<
 
@@ -92,7 +92,7 @@ __global__ void registers_kernel(float* c, const float* a, const float* b, int M
   for (int i = 0; i < each; ++i)
     for (int j = 0; j < each; ++j) {
       const int row = row0 + y * each + i, column = column0 + x * each + j;
-      if (row < M && column < N) c[row * N + column] = sums[i][j];
+      if (row < M && column < N) c[size_t(row) * N + column] = sums[i][j];
     }
   // <<<
 }
@@ -110,7 +110,7 @@ __device__ float4 load_four(const float* matrix, int rows, int columns, int row,
   float4 four = make_float4(0, 0, 0, 0);
   // >>> where every row begins at a multiple of 16 bytes, one load of a float4; else those that exist, one by one
   if (row >= rows || column >= columns) return four;
-  const float* from = matrix + row * columns + column;
+  const float* from = matrix + size_t(row) * columns + column;
   if (columns % 4 == 0) return *reinterpret_cast<const float4*>(from);
   four.x = from[0];
   if (column + 1 < columns) four.y = from[1];
@@ -153,9 +153,10 @@ __global__ void vectorized_kernel(float* c, const float* a, const float* b, int 
     const int row = row0 + y * each + i, column = column0 + x * each;
     if (row >= M) continue;
     if (N % 4 == 0 && column < N)
-      *reinterpret_cast<float4*>(&c[row * N + column]) = make_float4(sums[i][0], sums[i][1], sums[i][2], sums[i][3]);
+      *reinterpret_cast<float4*>(&c[size_t(row) * N + column]) =
+          make_float4(sums[i][0], sums[i][1], sums[i][2], sums[i][3]);
     else
-      for (int j = 0; j < each && column + j < N; ++j) c[row * N + column + j] = sums[i][j];
+      for (int j = 0; j < each && column + j < N; ++j) c[size_t(row) * N + column + j] = sums[i][j];
   }
   // <<<
 }

@@ -81,5 +81,5 @@ int main() {
   fmt::print("Once upon a time, there was a little ...{}\n\n", words->decode(made));
   fmt::print("{} tokens, {} bytes back from the device for all of them\n", made.size(), made.size() * sizeof(int32_t));
   fmt::print("the logits of each step, {} bytes, stayed there\n", c.vocab_size * int64_t(sizeof(float)));
-  fmt::print("\ntime of one token: {:.1f} ms\n", 1e3 * seconds / double(steps));
+  fmt::print("\ntime of one token, in the emulator on this CPU: {:.1f} ms\n", 1e3 * seconds / double(steps));
 }

@@ -9,7 +9,9 @@ void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
   const Tensor b = to_device(converted(in["b"], DType::bf16));  // (N, K)
   const int M = int(a.dim(0)), N = int(b.dim(0)), K = int(a.dim(1));
   Tensor c = to_device(Tensor({M, N}));  // as fresh memory is
-  const auto matmul = in.run == "matmul_fragments" ? pieces.matmul_fragments : pieces.matmul_tiles;
+  const auto matmul = in.run == "matmul_fragments" ? pieces.matmul_fragments
+                      : in.run == "matmul_tiles"   ? pieces.matmul_tiles
+                                                   : pieces.matmul_pipeline;
   matmul(c.data(), a.data<bf16>(), b.data<bf16>(), M, N, K, nullptr);
   rec.output("c", to_host(c));
 }

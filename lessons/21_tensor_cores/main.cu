@@ -51,14 +51,16 @@ int main() {
   const Tensor a = noise({M, K}, 0.7f), b = noise({N, K}, 1.3f);  // (M, K), (N, K)
   const Tensor short_a = converted(a, DType::bf16), short_b = converted(b, DType::bf16);
   const Tensor device_a = to_device(short_a), device_b = to_device(short_b);
-  Tensor c = device_tensor({M, N}), again = device_tensor({M, N});
+  Tensor c = device_tensor({M, N}), again = device_tensor({M, N}), ahead = device_tensor({M, N});
   lesson_21::matmul_fragments(c.data(), device_a.data<bf16>(), device_b.data<bf16>(), M, N, K, nullptr);
   lesson_21::matmul_tiles(again.data(), device_a.data<bf16>(), device_b.data<bf16>(), M, N, K, nullptr);
-  const Tensor by_hand = to_host(c), by_ldmatrix = to_host(again);
+  lesson_21::matmul_pipeline(ahead.data(), device_a.data<bf16>(), device_b.data<bf16>(), M, N, K, nullptr);
+  const Tensor by_hand = to_host(c), by_ldmatrix = to_host(again), by_pipeline = to_host(ahead);
   double apart = 0;
   for (int64_t i = 0; i < by_hand.count(); ++i)
-    apart = std::max(apart, std::fabs(by_hand.value(i) - by_ldmatrix.value(i)));
-  fmt::print("\nboth ways give the same product of ({}, {}) and ({}, {}): {}\n", M, K, N, K, apart < 1e-4);
+    apart = std::max({apart, std::fabs(by_hand.value(i) - by_ldmatrix.value(i)),
+                      std::fabs(by_hand.value(i) - by_pipeline.value(i))});
+  fmt::print("\nall three ways give the same product of ({}, {}) and ({}, {}): {}\n", M, K, N, K, apart < 1e-4);
   fmt::print("error of the product of the rounded numbers: below 1e-4: {}\n",
              error(by_hand, converted(short_a, DType::f32), converted(short_b, DType::f32)) < 1e-4);
   fmt::print("error against the numbers before rounding:   {:.3f}\n", error(by_hand, a, b));

@@ -17,7 +17,7 @@ def bf16(array):
 
 def cases(lesson):
     def product(run, what, shape, says):
-        """Seeded by the sizes alone, so that both ways get the same matrices."""
+        """Seeded by the sizes alone, so that all ways get the same matrices."""
         rng, (M, N, K) = lesson.rng(f"product_{what}"), lesson.size(*shape)
         inputs = {"a": bf16(normal(rng, M, K)), "b": bf16(signed(rng, 0.2, 1.5, N, K))}
         lesson.add(f"{run}_{what}", run, says, inputs, run_matmul)
@@ -39,6 +39,16 @@ def cases(lesson):
                               ("ragged", (33, 31, 48), "neither M nor N fits"),
                               ("unequal", (70, 40, 104), "several tiles each way, and no two sizes are equal")):
         product("matmul_tiles", what, shape, says)
+    for what, shape, says in (("one", (1, 1, 8), "a single element of c"),
+                              ("small", (3, 4, 8), "small enough to be read in full: one tile, and nothing to copy ahead"),
+                              ("tile", (32, 32, 32), "exactly one tile"),
+                              ("two_tiles", (32, 32, 64), "K is two tiles, one for each stage"),
+                              ("three_tiles", (32, 32, 96), "the third tile is copied over the first"),
+                              ("half_a_tile", (32, 32, 40), "the last tile of k has 8 columns"),
+                              ("ragged", (33, 31, 48), "neither M nor N fits"),
+                              ("long", (20, 40, 328), "eleven tiles: each stage is filled many times"),
+                              ("unequal", (70, 40, 104), "several tiles each way, and no two sizes are equal")):
+        product("matmul_pipeline", what, shape, says)
 
 
 def make(root, seed):
