@@ -86,42 +86,41 @@ Code decode(const Function& function) {
   code.max_threads = function.max_threads;
   code.parameter_bytes = function.parameter_bytes;
   Slots slots(function, code);
-  code.slots.reserve(function.statements.size());
+  std::vector<size_t> first_slot;
   for (const Statement& statement : function.statements) {
     const Known& what = known(key(statement));
     Instruction instruction;
     instruction.flow = what.flow;
     instruction.alone = what.alone;
-    instruction.together = what.together;
-    instruction.opcode = &statement.opcode;
-    instruction.text = &statement.text;
+    if (what.flow == Flow::warp) instruction.together = what.together;
     instruction.guarded = !statement.guard.empty();
     instruction.guard_is = statement.guard_is;
     if (instruction.guarded) instruction.guard = slots.of(statement.guard);
-    std::vector<u32>& list = code.slots.emplace_back();
+    instruction.masked = statement.opcode.starts_with("shfl.") || statement.opcode.starts_with("bar.warp.");
+    first_slot.push_back(code.slots.size());
     size_t addresses = 0;
     for (const Operand& operand : statement.operands) {
       if (what.flow == Flow::branch) {
         const auto label = function.labels.find(operand.names[0]);
         if (label == function.labels.end()) throw Fault(fmt::format("no such label: {}", statement.text));
-        instruction.target = u32(label->second);
+        instruction.target = label->second;
         continue;
       }
-      for (const std::string& name : operand.names) list.push_back(slots.of(name));
+      for (const std::string& name : operand.names) code.slots.push_back(slots.of(name));
       if (operand.is_address && addresses < instruction.offset.size()) instruction.offset[addresses++] = operand.offset;
+      // The predicate that a shuffle gives may be left out.
+      if (&operand == &statement.operands[0] && statement.opcode.starts_with("shfl.") && operand.names.size() == 1)
+        code.slots.push_back(slots.of("_"));
     }
-    // The predicate that a shuffle gives may be left out.
-    if (statement.opcode.starts_with("shfl.") && statement.operands[0].names.size() == 1)
-      list.insert(list.begin() + 1, slots.of("_"));
-    instruction.slot = list.data();
-    instruction.slots = u32(list.size());
+    instruction.slots = u32(code.slots.size() - first_slot.back());
     code.instructions.push_back(instruction);
+    code.texts.push_back(statement.text.c_str());
   }
-  static const std::string end = "the end";
-  Instruction last;  // for a kernel without a ret, and for labels at its end
-  last.flow = Flow::exit;
-  last.text = last.opcode = &end;
-  code.instructions.push_back(last);
+  for (size_t i = 0; i < first_slot.size(); ++i) code.instructions[i].slot = code.slots.data() + first_slot[i];
+  Instruction end;  // of a kernel without a ret, and where labels at its end lead
+  end.flow = Flow::exit;
+  code.instructions.push_back(end);
+  code.texts.push_back("the end");
   return code;
 }
 

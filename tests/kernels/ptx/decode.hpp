@@ -6,7 +6,8 @@
 
 namespace rungs::ptx {
 
-/// The instructions keep pointers into the function. \throws Fault for an opcode or a name that is not known.
+/// The code keeps pointers into the function and itself: it may be moved, not copied. \throws Fault for an opcode or a
+/// name that is not known.
 Code decode(const Function& function);
 
 }  // namespace rungs::ptx

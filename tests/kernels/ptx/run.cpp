@@ -16,29 +16,21 @@ constexpr u64 most_instructions = 500'000'000;
 
 /// Until it exits or waits.
 void run_thread(Thread& thread, const Instruction* code) {
-  for (u64 n = 0; n < most_instructions; ++n) {
+  u64 left = most_instructions;
+  while (left-- > 0) {
     const Instruction& i = code[thread.next];
     if (i.guarded && get<bool>(thread, i.guard) != i.guard_is) {
       ++thread.next;
-      continue;
-    }
-    switch (i.flow) {
-      case Flow::next:
-        i.alone(thread, i);
-        ++thread.next;
-        break;
-      case Flow::branch:
-        thread.next = i.target;
-        break;
-      case Flow::exit:
-        thread.state = Thread::exited;
-        return;
-      case Flow::block_barrier:
-        thread.state = Thread::at_barrier;
-        return;
-      case Flow::warp:
-        thread.state = Thread::at_warp;
-        return;
+    } else if (i.alone) [[likely]] {
+      i.alone(thread, i);
+      ++thread.next;
+    } else if (i.flow == Flow::branch) {
+      thread.next = u32(i.target);
+    } else {
+      thread.state = i.flow == Flow::exit            ? Thread::exited
+                     : i.flow == Flow::block_barrier ? Thread::at_barrier
+                                                     : Thread::at_warp;
+      return;
     }
   }
   throw Fault("an endless loop");
@@ -46,8 +38,7 @@ void run_thread(Thread& thread, const Instruction* code) {
 
 /// Which lanes an instruction of the warp is for: shuffles and bar.warp.sync give a mask, .aligned ones are for all.
 u32 mask_of(const Thread& thread, const Instruction& i) {
-  const bool masked = i.opcode->starts_with("shfl.") || i.opcode->starts_with("bar.warp.");
-  return masked ? get<u32>(thread, i.slot[i.slots - 1]) : ~0u;
+  return i.masked ? get<u32>(thread, i.slot[i.slots - 1]) : ~0u;
 }
 
 /// Whether the lanes that one of them waits for have all arrived at the same instruction; then they do it.
@@ -106,19 +97,27 @@ bool release_barrier(Block& block, const Instruction* code) {
   return false;
 }
 
+/// Runs a warp until each of its threads has exited, waits at a barrier or for a lane that does. Whether anybody moved.
+bool run_warp(Thread* lanes, u32 count, const Instruction* code) {
+  bool moved = false;
+  do {
+    for (u32 lane = 0; lane < count; ++lane)
+      if (lanes[lane].state == Thread::running) run_thread(lanes[lane], code), moved = true;
+  } while (meet(lanes, count, code));
+  return moved;
+}
+
 /// \throws Fault when nobody can go on.
 void run_block(Block& block, const Instruction* code) {
+  const size_t threads = block.threads.size();
   for (;;) {
-    bool progress = false, alive = false;
-    for (Thread& thread : block.threads)
-      if (thread.state == Thread::running) run_thread(thread, code), progress = true;
-    for (size_t first = 0; first < block.threads.size(); first += 32)
-      while (meet(&block.threads[first], u32(std::min<size_t>(32, block.threads.size() - first)), code))
-        progress = true;
-    if (!progress) progress = release_barrier(block, code);
-    for (const Thread& thread : block.threads) alive |= thread.state != Thread::exited;
-    if (!alive) return;
-    if (!progress) throw Fault("deadlock");
+    bool moved = false;
+    for (size_t first = 0; first < threads; first += 32)
+      moved |= run_warp(&block.threads[first], u32(std::min<size_t>(32, threads - first)), code);
+    if (moved || release_barrier(block, code)) continue;
+    for (const Thread& thread : block.threads)
+      if (thread.state != Thread::exited) throw Fault("deadlock");
+    return;
   }
 }
 
@@ -143,7 +142,7 @@ std::string where(const Block& block, Dim at) {
         (stuck->state == Thread::exited && thread.state != Thread::exited))
       stuck = &thread;
   return fmt::format("{}, block ({},{},{}), thread {}: {}", block.code->name, at.x, at.y, at.z, stuck->index,
-                     *block.code->instructions[stuck->next].text);
+                     block.code->texts[stuck->next]);
 }
 
 }  // namespace

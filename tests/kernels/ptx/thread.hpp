@@ -34,25 +34,27 @@ enum class Flow : u8 { next, branch, exit, block_barrier, warp };
 /// An instruction whose operands are slots: places in the thread's array of registers and constants, in the order of
 /// the text, those in braces one after the other.
 struct Instruction {
+  Alone alone = nullptr;  ///< where the flow is `next`
+  const u32* slot = nullptr;
+  std::array<s64, 2> offset{};  ///< of its addresses, in bytes
+  union {
+    Together together = nullptr;  ///< where it is `warp`
+    u64 target;                   ///< of a branch
+  };
+  u32 guard = 0;  ///< runs where this slot is `guard_is`, if it is `guarded`
   Flow flow = Flow::next;
   bool guarded = false, guard_is = true;
-  u32 guard = 0;
-  u32 target = 0;  ///< of a branch
-  const u32* slot = nullptr;
+  bool masked = false;  ///< its last operand says which lanes take part
   u32 slots = 0;
-  std::array<s64, 2> offset{};  ///< of its addresses, in bytes
-  Alone alone = nullptr;
-  Together together = nullptr;
-  const std::string* opcode = nullptr;
-  const std::string* text = nullptr;
 };
 
 /// A kernel that is ready to run.
 struct Code {
   std::string name;
   std::vector<Instruction> instructions;
-  std::vector<std::vector<u32>> slots;  ///< what Instruction::slot points to
-  std::vector<u64> initial;  ///< every slot before the first instruction: constants, and garbage in registers
+  std::vector<const char*> texts;  ///< of each, for messages; the function keeps them
+  std::vector<u32> slots;          ///< what Instruction::slot points to
+  std::vector<u64> initial;        ///< every slot before the first instruction: constants, and garbage in registers
   struct Special {
     u32 slot, which;  ///< an index of special_registers
   };
