@@ -12,7 +12,7 @@ namespace rungs::ptx {
 namespace {
 
 /// So many instructions without waiting for anybody are an endless loop.
-constexpr u64 most_instructions = 500'000'000;
+constexpr u64 most_instructions = 100'000'000;
 
 /// Until it exits or waits.
 void run_thread(Thread& thread, const Instruction* code) {
