@@ -56,6 +56,7 @@ const Known& known(const std::string& opcode) {
     add_data_movement(all);
     add_control(all);
     add_tensor_cores(all);
+    add_hopper(all);
     return all;
   }();
   const auto found = table.find(opcode);

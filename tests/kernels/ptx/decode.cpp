@@ -92,7 +92,7 @@ Code decode(const Function& function) {
     Instruction instruction;
     instruction.flow = what.flow;
     instruction.alone = what.alone;
-    if (what.flow == Flow::warp) instruction.together = what.together;
+    if (what.together) instruction.together = what.together;
     instruction.guarded = !statement.guard.empty();
     instruction.guard_is = statement.guard_is;
     if (instruction.guarded) instruction.guard = slots.of(statement.guard);
@@ -107,7 +107,10 @@ Code decode(const Function& function) {
         continue;
       }
       for (const std::string& name : operand.names) code.slots.push_back(slots.of(name));
-      if (operand.is_address && addresses < instruction.offset.size()) instruction.offset[addresses++] = operand.offset;
+      if (operand.is_address && addresses < instruction.offset.size())
+        instruction.offset[addresses++] = operand.offset;
+      else if (operand.offset != 0)
+        throw Fault(fmt::format("an offset that is not known: {}", statement.text));
       // The predicate that a shuffle gives may be left out.
       if (&operand == &statement.operands[0] && statement.opcode.starts_with("shfl.") && operand.names.size() == 1)
         code.slots.push_back(slots.of("_"));

@@ -213,8 +213,8 @@ TEST_CASE("PTX: ldmatrix gives each lane two neighbours of a row, or with .trans
                    {}, 32);
   };
   const auto rows = load(""), columns = load(".trans");
-  CHECK(u32(rows[9]) == (19u << 16 | 18));     // row 2, columns 2 and 3
-  CHECK(u32(columns[9]) == (26u << 16 | 18));  // rows 2 and 3, column 2
+  CHECK(u32(rows[13]) == (27u << 16 | 26));     // row 3, columns 2 and 3
+  CHECK(u32(columns[13]) == (27u << 16 | 19));  // rows 2 and 3, column 3
 }
 
 TEST_CASE("PTX: mma takes and leaves its elements where the manual has them") {

@@ -7,6 +7,7 @@ only=${2:-}
 cases=()
 mutants=0
 missed=0
+device=a100
 
 # mutant NAME CASE KERNEL WHICH FIND REPLACEMENT [MESSAGE]
 mutant() {
@@ -14,7 +15,7 @@ mutant() {
   cases+=("$2")
   mutants=$((mutants + 1))
   local said status=0 why=
-  said=$(RUNGS_PTX_MUTANT="$3|$4|$5|$6" timeout 120 "$program" -tc="$2" 2>&1) || status=$?
+  said=$(RUNGS_DEVICE=$device RUNGS_PTX_MUTANT="$3|$4|$5|$6" timeout 120 "$program" -tc="$2" 2>&1) || status=$?
   [[ $said == *"PTX mutant: "* ]] || why="no line of the PTX matches: $5"
   [ $status = 0 ] && why=${why:-"every test passed"}
   [ $status -lt 124 ] || why=${why:-"the program ended with status $status"}
@@ -66,9 +67,19 @@ mutant "an atomic sum adds twice" "top_p cuts equal*" probabilities_of_chunk 0 '
 mutant "an instruction that is not known" "$matmul" matmul_shared_tile 1 'fma\.rn\.f32' 'fma.rz.f32' "unknown instruction: fma.rz.f32"
 mutant "a loop without an end" "$matmul" matmul_shared_tile 1 'bar\.sync\s+0;' '$LOOP: bra $LOOP;' "an endless loop"
 
+# What only an H100 has.
+device=h100 hopper="matmul_08*"
+mutant "nobody says that a stage is empty" "$hopper" matmul_wgmma 0 'mbarrier\.arrive\.shared.*;' '' "deadlock"
+mutant "a stage is read before it is full" "$hopper" matmul_wgmma 2 'mbarrier\.try_wait.* (\w+), *(\[.*)' 'setp.eq.u32 $1, 0, 0;'
+mutant "a stage is filled before it is empty" "$hopper" matmul_wgmma 1 'mbarrier\.try_wait.* (\w+), *(\[.*)' 'setp.eq.u32 $1, 0, 0;'
+mutant "fewer bytes are expected than come" "$hopper" matmul_wgmma 1 '(mbarrier\.arrive\.expect_tx.*), *%r\d+;' '$1, 32768;' "deadlock"
+mutant "sums are used before they are there" "$hopper" matmul_wgmma 0 'wgmma\.wait_group.*;' ''
+mutant "row and column of a box" "$hopper" matmul_wgmma 1 '(tensor\.2d.*)\{(%r\d+), (%r\d+)\}' '$1{$3, $2}'
+mutant "warps of a group multiply by themselves" "$hopper" matmul_wgmma 1 'wgmma\.fence.*;' '@%tid.x wgmma.fence.sync.aligned;' "deadlock"
+
 # The same cases pass as nvcc compiled them, so it was the mutant that failed.
 while read -r one; do
-  [ -z "$one" ] || "$program" -tc="$one" >/dev/null 2>&1 || { echo "without a mutant fails: $one"; missed=$((missed + 1)); }
+  [ -z "$one" ] || RUNGS_DEVICE=h100 "$program" -tc="$one" >/dev/null 2>&1 || { echo "without a mutant fails: $one"; missed=$((missed + 1)); }
 done < <(printf '%s\n' "${cases[@]}" | sort -u)
 echo "$mutants mutants, $missed missed"
 [ $missed = 0 ] && [ $mutants -gt 0 ]

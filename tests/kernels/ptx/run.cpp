@@ -7,12 +7,28 @@
 #include <memory>
 
 #include "fault.hpp"
+#include "hopper.hpp"
 
 namespace rungs::ptx {
 namespace {
 
 /// So many instructions without waiting for anybody are an endless loop.
 constexpr u64 most_instructions = 100'000'000;
+
+Thread::State state_at(Flow flow) {
+  switch (flow) {
+    case Flow::block_barrier:
+      return Thread::at_barrier;
+    case Flow::warp:
+      return Thread::at_warp;
+    case Flow::warp_group:
+      return Thread::at_warp_group;
+    case Flow::phase:
+      return Thread::at_phase;
+    default:
+      return Thread::exited;
+  }
+}
 
 /// Until it exits or waits.
 void run_thread(Thread& thread, const Instruction* code) {
@@ -27,9 +43,7 @@ void run_thread(Thread& thread, const Instruction* code) {
     } else if (i.flow == Flow::branch) {
       thread.next = u32(i.target);
     } else {
-      thread.state = i.flow == Flow::exit            ? Thread::exited
-                     : i.flow == Flow::block_barrier ? Thread::at_barrier
-                                                     : Thread::at_warp;
+      thread.state = state_at(i.flow);
       return;
     }
   }
@@ -63,6 +77,29 @@ bool meet(Thread* lanes, u32 count, const Instruction* code) {
     return true;
   }
   return false;
+}
+
+/// The same for the four warps of a group.
+bool group_meets(Thread* threads, const Instruction* code) {
+  for (u32 t = 0; t < 128; ++t)
+    if (threads[t].state != Thread::at_warp_group || threads[t].next != threads[0].next) return false;
+  const Instruction& i = code[threads[0].next];
+  i.together(threads, ~0u, i);
+  for (u32 t = 0; t < 128; ++t) threads[t].state = Thread::running, ++threads[t].next;
+  return true;
+}
+
+/// Lets those go on whose phase of an mbarrier has ended: to them try_wait says that it has, to the others it says
+/// nothing yet.
+bool end_phases(Block& block, const Instruction* code) {
+  bool moved = false;
+  for (Thread& thread : block.threads) {
+    if (thread.state != Thread::at_phase || !phase_has_ended(thread, code[thread.next])) continue;
+    set<bool>(thread, code[thread.next].slot[0], true);
+    thread.state = Thread::running, ++thread.next;
+    moved = true;
+  }
+  return moved;
 }
 
 /// Lets those go on who wait at a barrier that all have reached. A warp comes to a barrier as one.
@@ -114,7 +151,8 @@ void run_block(Block& block, const Instruction* code) {
     bool moved = false;
     for (size_t first = 0; first < threads; first += 32)
       moved |= run_warp(&block.threads[first], u32(std::min<size_t>(32, threads - first)), code);
-    if (moved || release_barrier(block, code)) continue;
+    for (size_t first = 0; first + 128 <= threads; first += 128) moved |= group_meets(&block.threads[first], code);
+    if (moved || end_phases(block, code) || release_barrier(block, code) || copy_one_box(block)) continue;
     for (const Thread& thread : block.threads)
       if (thread.state != Thread::exited) throw Fault("deadlock");
     return;
@@ -164,6 +202,8 @@ void run(const Code& code, Dim grid, Dim shape, size_t dynamic_shared, const voi
       for (u32 x = 0; x < grid.x; ++x) {
         std::memset(block.shared, 0xff, block.shared_end);
         block.threads.assign(threads, {});
+        Hopper hopper;
+        block.hopper = &hopper;
         for (u32 t = 0; t < threads; ++t) {
           Thread& thread = block.threads[t];
           thread.registers = &registers[t * slots];

@@ -1,10 +1,12 @@
 // Stands in for the CUDA runtime: what our programs call of it, over the executor. Launches and copies are finished
 // when the call returns, unless their stream is being captured. Errors do not stay, so that one test does not fail the
 // next.
+#include <cuda.h>
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <string>
@@ -16,6 +18,7 @@
 #include "memory.hpp"
 #include "mutant.hpp"
 #include "run.hpp"
+#include "tensor_map.hpp"
 
 namespace rungs::ptx {
 namespace {
@@ -36,9 +39,11 @@ struct Kernel {
   size_t static_shared = 0, may_have_dynamic = 48 * 1024;
 };
 
-/// An A100 of few multiprocessors, so that work for more blocks than run at once is little work.
-constexpr int multiprocessors = 8;
-constexpr size_t shared_of_block = 163 * 1024;
+/// An A100, or the H100 that RUNGS_DEVICE asks for, of few multiprocessors, so that work for more blocks than run at
+/// once is little work.
+const bool is_h100 = std::getenv("RUNGS_DEVICE") && std::string(std::getenv("RUNGS_DEVICE")) == "h100";
+const int compute_capability = is_h100 ? 9 : 8, multiprocessors = 8;
+const size_t shared_of_block = (is_h100 ? 227 : 163) * 1024;
 
 std::map<const void*, Kernel>& kernels() {
   static std::map<const void*, Kernel> all;
@@ -113,6 +118,28 @@ cudaError_t launch(const void* address, dim3 grid, dim3 block, void** arguments,
   }
 }
 
+/// The driver's function that describes a tensor to the copy engine, for what the executor knows: bf16 in the swizzle
+/// of 128 bytes, every element. The limits are those that CUDA documents.
+CUresult encode_tensor_map(CUtensorMap* out, CUtensorMapDataType type, cuuint32_t rank, void* data,
+                           const cuuint64_t* size, const cuuint64_t* stride, const cuuint32_t* box,
+                           const cuuint32_t* every, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                           CUtensorMapL2promotion, CUtensorMapFloatOOBfill fill) {
+  const bool known = type == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 && interleave == CU_TENSOR_MAP_INTERLEAVE_NONE &&
+                     swizzle == CU_TENSOR_MAP_SWIZZLE_128B && fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
+  if (!known || rank < 1 || rank > 5 || u64(data) % 16 != 0 || u64(out) % 64 != 0 || box[0] * 2 > 128)
+    return CUDA_ERROR_INVALID_VALUE;
+  TensorMap map{u64(data), rank, {}, {}, {2}};
+  for (u32 d = 0; d < rank; ++d) {
+    if (size[d] < 1 || size[d] > u64(1) << 32 || box[d] < 1 || box[d] > 256 || every[d] != 1)
+      return CUDA_ERROR_INVALID_VALUE;
+    if (d > 0 && (stride[d - 1] % 16 != 0 || stride[d - 1] >= u64(1) << 40)) return CUDA_ERROR_INVALID_VALUE;
+    map.size[d] = size[d], map.box[d] = box[d];
+    if (d > 0) map.stride[d] = stride[d - 1];
+  }
+  std::memcpy(out, &map, sizeof map);
+  return CUDA_SUCCESS;
+}
+
 /// What the launch between `<<<` and `>>>` said.
 struct Configuration {
   dim3 grid, block;
@@ -128,7 +155,6 @@ using namespace rungs::ptx;
 extern "C" {
 
 // What nvcc's host code calls.
-// -----------------------------------------------------------------------------------------
 
 void** __cudaRegisterFatBinary(void* wrapper) { return reinterpret_cast<void**>(new Module{wrapper, false, {}}); }
 void __cudaRegisterFatBinaryEnd(void**) {}
@@ -162,7 +188,6 @@ cudaError_t cudaLaunchKernel(const void* address, dim3 grid, dim3 block, void** 
 }
 
 // Errors.
-// --------------------------------------------------------------------------------------------------------------
 
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
 const char* cudaGetErrorString(cudaError_t error) {
@@ -172,7 +197,6 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 
 // Memory.
-// --------------------------------------------------------------------------------------------------------------
 
 cudaError_t cudaMalloc(void** memory, size_t bytes) {
   *memory = allocate(bytes);
@@ -207,7 +231,6 @@ cudaError_t cudaMemsetAsync(void* memory, int value, size_t bytes, cudaStream_t 
 }
 
 // Streams and graphs.
-// --------------------------------------------------------------------------------------------------
 
 cudaError_t cudaStreamCreate(cudaStream_t* stream) {
   *stream = reinterpret_cast<cudaStream_t>(new Stream);
@@ -246,7 +269,6 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t) {
 }
 
 // The device.
-// ----------------------------------------------------------------------------------------------------------
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = 1;
@@ -267,7 +289,7 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {};
   std::snprintf(properties->name, sizeof properties->name, "the executor of PTX");
-  properties->major = 8, properties->minor = 0;
+  properties->major = compute_capability, properties->minor = 0;
   properties->multiProcessorCount = multiprocessors;
   properties->warpSize = 32;
   properties->totalGlobalMem = device_bytes;
@@ -286,7 +308,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
       *value = multiprocessors;
       return cudaSuccess;
     case cudaDevAttrComputeCapabilityMajor:
-      *value = 8;
+      *value = compute_capability;
       return cudaSuccess;
     case cudaDevAttrComputeCapabilityMinor:
       *value = 0;
@@ -300,6 +322,13 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
     default:
       return fail(cudaErrorInvalidValue);
   }
+}
+cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned, unsigned long long,
+                                             cudaDriverEntryPointQueryResult* result) {
+  const bool known = std::string(name) == "cuTensorMapEncodeTiled";
+  *function = known ? reinterpret_cast<void*>(encode_tensor_map) : nullptr;
+  *result = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return cudaSuccess;
 }
 cudaError_t cudaFuncSetAttribute(const void* address, cudaFuncAttribute attribute, int value) {
   try {

@@ -25,12 +25,12 @@ void add_conversions(Table&);    // conversions.cpp
 void add_data_movement(Table&);  // data_movement.cpp
 void add_control(Table&);        // control.cpp
 void add_tensor_cores(Table&);   // tensor_cores.cpp
+void add_hopper(Table&);         // hopper.cpp
 
 /// \throws Fault for an opcode that is in no table.
 const Known& known(const std::string& opcode);
 
 // What lines are made of.
-// ----------------------------------------------------------------------------------------------
 
 template <class T>
 std::string name_of_type() {

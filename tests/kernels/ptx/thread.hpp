@@ -24,12 +24,14 @@ using f64 = double;
 struct Thread;
 struct Instruction;
 
-/// What a thread does on its own, and what the lanes of a warp do together, given as one bit each.
+/// What a thread does on its own; and what the lanes of a warp do together, which are given as one bit each, or the 128
+/// threads of a warp group.
 using Alone = void (*)(Thread&, const Instruction&);
 using Together = void (*)(Thread* lanes, u32 taking_part, const Instruction&);
 
-/// What happens after an instruction, and to whom.
-enum class Flow : u8 { next, branch, exit, block_barrier, warp };
+/// What happens after an instruction, or whom it waits for: the threads of the block, the lanes of its warp, those of a
+/// group of four warps, or the end of an mbarrier's phase.
+enum class Flow : u8 { next, branch, exit, block_barrier, warp, warp_group, phase };
 
 /// An instruction whose operands are slots: places in the thread's array of registers and constants, in the order of
 /// the text, those in braces one after the other.
@@ -38,7 +40,7 @@ struct Instruction {
   const u32* slot = nullptr;
   std::array<s64, 2> offset{};  ///< of its addresses, in bytes
   union {
-    Together together = nullptr;  ///< where it is `warp`
+    Together together = nullptr;  ///< where it is `warp` or `warp_group`
     u64 target;                   ///< of a branch
   };
   u32 guard = 0;  ///< runs where this slot is `guard_is`, if it is `guarded`
@@ -78,9 +80,10 @@ struct Copy {
 };
 
 struct Block;
+struct Hopper;
 
 struct Thread {
-  enum State : u8 { running, at_barrier, at_warp, exited };
+  enum State : u8 { running, at_barrier, at_warp, at_warp_group, at_phase, exited };
   u64* registers = nullptr;
   Block* block = nullptr;
   u32 next = 0;  ///< the number of its next instruction
@@ -96,6 +99,7 @@ struct Block {
   size_t shared_end = 0;
   u8* parameters = nullptr;
   std::vector<Thread> threads;
+  Hopper* hopper = nullptr;  ///< hopper.hpp
 };
 
 /// The value in a slot. A predicate is its lowest bit.
