@@ -174,10 +174,10 @@ TEST_SUITE("kernels") {
     }
   }
 
-  // The two parts leave at most 2⁻¹⁸ of each number: 2⁻⁹ is the rounding of the first to 8 bits, 2⁻⁹ of that the
-  // second's. Such rests are as good as random in sign and evenly spread, 2⁻¹⁸/√3 large in the mean, so that their sum
-  // is about 2⁻¹⁸/√3 · ‖a∘b‖₂ = 37 u · ‖a∘b‖₂. The tolerance of f32 has 8 √K u there, for K = 640 202 u: more than five
-  // times as much. The tensor cores add twice K products.
+  // The two parts leave at most 2⁻¹⁷ of each number: 2⁻⁸ is the rounding of the first to 8 bits, and 2⁻⁹ of that the
+  // second's. Such rests are as good as random in sign and evenly spread, at most 2⁻¹⁷/√3 large in the mean, so that
+  // their sum is about 2⁻¹⁷/√3 · ‖a∘b‖₂ = 74 u · ‖a∘b‖₂. The tolerance of f32 has 8 √K u there, for K = 640 202 u:
+  // nearly three times as much. The tensor cores add twice K products.
   TEST_CASE("matmul_07 on what split_bf16 made of f32 keeps the tolerance of f32 sums on tensor cores") {
     const int M = 37, N = 70, K = 640;
     const Tensor x = random_tensor({M, K}, 1), b = random_floats({N, K}, 2, DType::bf16);
