@@ -40,6 +40,7 @@ TEST_CASE("tensor cores lose addends below their last bit and add the others bef
   CHECK(sum_of(1, times(16, {0x1p-12f, 0x1p-12f})) == 1 + 0x1p-20f);
   // A smaller sum is cut off in the same way as a smaller product.
   CHECK(sum_of(0x1.8p-24f, {{1, 1}, {-1, 1}}) == (is_ampere() ? 0x1p-24f : 0x1.8p-24f));
+  CHECK(sum_of(0x1.8p-25f, {{1, 1}, {-1, 1}}) == (is_ampere() ? 0 : 0x1p-25f));
 }
 
 TEST_CASE("tensor cores round toward zero on both sides of it") {
