@@ -53,9 +53,10 @@ std::string difference(const Tensor& got, const std::vector<double>& want, const
   std::copy(want.begin(), want.end(), reference.data<double>());
   std::copy(allowed.begin(), allowed.end(), tolerance.data<double>());
   const Comparison c = compare(got, reference, {.each = &tolerance});
-  if (c.pass) return "";
-  return fmt::format("{} of {} wrong; the worst is element {}: got {}, want {}, {:.3g} times the tolerance", c.wrong,
-                     c.count, c.worst, c.got, c.want, c.fraction);
+  if (passes(c)) return "";
+  return fmt::format("{} of {} wrong; the worst is element {}: got {}, want {}, {:.3g} times the tolerance{}", c.wrong,
+                     c.count, c.worst, c.got, c.want, c.fraction,
+                     c.pass ? fmt::format(", of which {} may be used here", usable_fraction) : "");
 }
 
 }  // namespace rungs::test

@@ -59,6 +59,13 @@ Tensor random_tensor(const Shape& shape, unsigned seed);
 /// Every element of `tensor` as a double, in memory order.
 std::vector<double> values(const Tensor& tensor);
 
+/// How much of a tolerance a result may use. Where kernels run on the emulator it is less, so that a GPU has room:
+/// tests/kernels/host/room_test.cpp.
+inline double usable_fraction = 1;
+
+/// Whether every element is within its tolerance, and uses no more of it than it may.
+inline bool passes(const Comparison& c) { return c.pass && c.fraction <= usable_fraction; }
+
 /// "" when |got - want| <= allowed everywhere, else where it is worst and by how much.
 std::string difference(const Tensor& got, const std::vector<double>& want, const std::vector<double>& allowed);
 

@@ -184,7 +184,7 @@ TEST_CASE("a replayed step reads its token and position and sequence and cache a
                         int64_t start) {
     const auto x = steps(*cpu.model, want, on_cpu, tokens, sequence, start);
     const auto y = steps(*device.model, logits, on_device, tokens, sequence, start);
-    for (size_t i = 0; i < x.size(); ++i) CHECK(compare(y[i], x[i], {.absolute = tolerance}).pass);
+    for (size_t i = 0; i < x.size(); ++i) CHECK(passes(compare(y[i], x[i], {.absolute = tolerance})));
   };
   const int64_t captures = cuda_traffic.captures, replays = cuda_traffic.replays;
   same(cpu_a, a, got, {0, 300, 301, 302, 303}, 0, 0);
@@ -201,7 +201,7 @@ TEST_CASE("a replayed step reads its token and position and sequence and cache a
     KvCache own(cuda_ops(), c, 2, 40);
     const auto x = steps(*cpu.model, want, cpu_b, {0, 1, 2, 3}, 0, 0);
     const auto y = steps(*second.model, got, own, {0, 1, 2, 3}, 0, 0);
-    for (size_t i = 0; i < x.size(); ++i) CHECK(compare(y[i], x[i], {.absolute = tolerance}).pass);
+    for (size_t i = 0; i < x.size(); ++i) CHECK(passes(compare(y[i], x[i], {.absolute = tolerance})));
   }
   same(cpu_b, b, got, {4, 5, 6, 7}, 1, 4);  // after memory was given back, which may be another's now
 }
@@ -221,7 +221,7 @@ TEST_CASE("a graph is forgotten where memory was given back") {
   for (int round = 0; round < 2; ++round) {
     auto* model = new (place) Llama(cuda_ops(), stories(), {.max_rows = 64, .context = 160});
     const auto given = steps(*model, got, cache, {0, 1, 2, 3}, 0, 0);
-    for (size_t i = 0; i < given.size(); ++i) CHECK(compare(given[i], expected[i], {.absolute = tolerance}).pass);
+    for (size_t i = 0; i < given.size(); ++i) CHECK(passes(compare(given[i], expected[i], {.absolute = tolerance})));
     model->~Llama();
     for (int i = 0; i < 60; ++i) blocks.push_back(to(cuda_ops(), Tensor({1 + i % 5 * 9000})));  // of NaN
   }

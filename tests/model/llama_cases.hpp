@@ -66,7 +66,7 @@ inline Tensor on_host(Device& device, const Tensor& tensor) {
 inline std::string wrong(const Case& c, const std::string& name, const Tensor& got, int64_t first = 0) {
   const Reference& want = *c.find(name);
   const Comparison r = compare(got, want.value.view_rows(first, got.dim(0)), want.tolerance());
-  if (r.pass) return "";
+  if (passes(r)) return "";
   return fmt::format("{}, {} at {}: {}{} times the tolerance", c.input.name, name, first, r.shape_problem, r.fraction);
 }
 

@@ -17,6 +17,10 @@ inline constexpr double u = unit_roundoff;
 /// up as down, so they grow as a random walk; 8 leaves room for its tail and for any order of summation.
 inline double sum_error(double n, double norm) { return 8 * std::sqrt(n) * u * norm; }
 
+/// The same for n products of one sign and of similar size. The partial sums are then 1/n, 2/n, ... of the whole, each
+/// rounding is u/√3 of one of them in the mean, and the root of their squares √(n/3)·u/√3·sum = √n·u·sum/3.
+inline double sum_error_of_one_sign(double n, double sum) { return 8 * std::sqrt(n) * u * sum / 3; }
+
 struct Expected {
   std::vector<double> value, tolerance;
 };
@@ -63,52 +67,58 @@ inline Tensor random_weight(const Shape& shape, unsigned seed, DType dtype) {
 }
 
 /// First-order errors of each step: the mean is a sum over C; the variance is one of squares, whose relative error
-/// halves in the root; then a few single roundings.
+/// halves in the root; 6 u for the root's reciprocal, which is off by 2 units in the last place on a GPU (rsqrtf, the
+/// CUDA C++ Programming Guide) and rounded, and for the division before, and two roundings. The sum with the bias may
+/// use all of its rounding, so it has room for two.
 inline Expected layer_norm_in_double(const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon) {
   Expected e;
   const int64_t C = x.cols();
   for (int64_t n = 0; n < x.rows(); ++n) {
-    double sum = 0, squares = 0, deviation = 0, fourth = 0;
+    double sum = 0, squares = 0, deviation = 0;
     for (int64_t c = 0; c < C; ++c) sum += x.value(n * C + c), squares += std::pow(x.value(n * C + c), 2);
     const double mean = sum / double(C);
     for (int64_t c = 0; c < C; ++c) {
       const double d = x.value(n * C + c) - mean;
-      deviation += d * d, fourth += d * d * d * d;
+      deviation += d * d;
     }
     const double spread = deviation / double(C) + double(epsilon), scale = 1 / std::sqrt(spread);
     const double mean_error = sum_error(double(C), std::sqrt(squares)) / double(C) + u * std::fabs(mean);
     const double spread_error =
-        (sum_error(double(C), std::sqrt(fourth)) / double(C) + mean_error * mean_error) / spread;
+        (sum_error_of_one_sign(double(C), deviation) / double(C) + mean_error * mean_error) / spread;
     for (int64_t c = 0; c < C; ++c) {
       const double x_c = x.value(n * C + c), out = (x_c - mean) * scale * weight.value(c);
       e.value.push_back(out + bias.value(c));
       e.tolerance.push_back(std::fabs(weight.value(c)) * scale * (mean_error + u * std::fabs(x_c - mean)) +
-                            std::fabs(out) * (spread_error / 2 + 6 * u) + u * std::fabs(e.value.back()));
+                            std::fabs(out) * (spread_error / 2 + 8 * u) + 2 * u * std::fabs(e.value.back()));
     }
   }
   return e;
 }
 
-/// The mean of squares is a sum, whose relative error halves in the root.
+/// The mean of squares is a sum, whose relative error halves in the root. 6 u for that and two roundings as in
+/// layer_norm_in_double.
 inline Expected rms_norm_in_double(const Tensor& x, const Tensor& weight, float epsilon) {
   Expected e;
   const int64_t C = x.cols();
   for (int64_t n = 0; n < x.rows(); ++n) {
-    double squares = 0, fourth = 0;
-    for (int64_t c = 0; c < C; ++c)
-      squares += std::pow(x.value(n * C + c), 2), fourth += std::pow(x.value(n * C + c), 4);
+    double squares = 0;
+    for (int64_t c = 0; c < C; ++c) squares += std::pow(x.value(n * C + c), 2);
     const double spread = squares / double(C) + double(epsilon);
-    const double spread_error = sum_error(double(C), std::sqrt(fourth)) / double(C) / spread;
+    const double spread_error = sum_error_of_one_sign(double(C), squares) / double(C) / spread;
     for (int64_t c = 0; c < C; ++c) {
       e.value.push_back(x.value(n * C + c) / std::sqrt(spread) * weight.value(c));
-      e.tolerance.push_back(std::fabs(e.value.back()) * (spread_error / 2 + 6 * u));
+      e.tolerance.push_back(std::fabs(e.value.back()) * (spread_error / 2 + 8 * u));
     }
   }
   return e;
 }
 
-/// The error of a score moves a weight by as much, relative; so does a rounding of its distance to the largest one. A
-/// soft cap c makes an error of a score no larger, and adds the roundings of c · tanh.
+/// What an exponential of a number in [-distance, 0] may be off by, relative: a GPU's __expf by 2 + 1.173 · distance
+/// units in the last place (the CUDA C++ Programming Guide), each up to 2 u. The rounding of the number is in it.
+inline double exp_error(double distance) { return (4 + 2.346 * distance) * u; }
+
+/// The error of a score moves a weight by as much, relative, and so does that of the exponential. A soft cap c makes an
+/// error of a score no larger, and adds the roundings of c · tanh.
 inline Expected attend_in_double(const Tensor& q, const Tensor& k, const Tensor& v,
                                  const AttentionOptions& options = {}) {
   Expected e;
@@ -135,7 +145,7 @@ inline Expected attend_in_double(const Tensor& q, const Tensor& k, const Tensor&
     double sum = 0;
     for (double& w : weight) sum += w = std::exp(w - largest);
     const double weight_error =
-        2 * (score_error + u * (largest - smallest)) + (8 * std::sqrt(double(visible)) + 4) * u;  // relative
+        2 * (score_error + exp_error(largest - smallest)) + (8 * std::sqrt(double(visible)) + 4) * u;  // relative
     for (int64_t d = 0; d < D; ++d) {
       double out = 0, size = 0, squares = 0;
       for (int64_t s = 0; s < visible; ++s) {

@@ -1,4 +1,4 @@
-/// The GPU that the CPU plays: what a launch may ask for.
+/// The GPU that the CPU plays: what a launch may ask for, and how its tensor cores round.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,7 @@ struct Device {
   int multiprocessors, threads_per_multiprocessor;
   size_t shared_per_block, shared_per_multiprocessor;  ///< bytes; of a block those that it may ask for
   int l2_bytes;
+  int fused_products, fraction_bits;  ///< how its tensor cores add: engine/tensor_core.cpp
 };
 
 /// The one that the environment variable RUNGS_DEVICE names, else an A100. \throws CudaError for another name

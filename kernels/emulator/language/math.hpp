@@ -1,7 +1,9 @@
 /// The mathematical functions of a kernel that the C library does not have, and loads that say how they use the cache.
-/// The fast ones (__expf) are as exact as the plain ones here, so what holds on the CPU must leave room on a GPU.
+/// Those that our kernels use are off by as much as the CUDA C++ Programming Guide allows ("Mathematical Functions"),
+/// so that what holds here holds on a GPU. The other fast ones (__logf) are as exact as the plain ones.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cfloat>
 #include <climits>
@@ -15,8 +17,27 @@
 
 #include "kernels/emulator/language/qualifiers.hpp"
 
+namespace rungs::emulator {
+
+/// A positive result off by `ulps` units in the last place, up or down as a hash of the argument says. A result that is
+/// no finite number, or zero, stays.
+inline float within(int ulps, float result, float argument) {
+  const auto bits = std::bit_cast<int>(result);
+  constexpr int infinity = 0x7f800000;
+  if (bits <= 0 || bits >= infinity) return result;
+  const bool up = std::bit_cast<unsigned>(argument) * 2654435761u >> 31;
+  return std::bit_cast<float>(std::clamp(up ? bits + ulps : bits - ulps, 0, infinity - 1));
+}
+
+}  // namespace rungs::emulator
+
 extern "C" {  // the C library may declare these names itself
-inline float __expf(float x) noexcept { return std::exp(x); }
+/// Off by 2 + ⌊1.173 · |x|⌋. exp(0) is 1: the PTX manual says so of ex2.approx.
+inline float __expf(float x) noexcept {
+  const double size = std::fmin(std::fabs(double(x)), 104.0);  // beyond, the result is 0 or infinite
+  const auto result = float(std::exp(double(x)));
+  return x == 0 ? result : rungs::emulator::within(2 + int(1.173 * size), result, x);
+}
 inline float __exp10f(float x) noexcept { return std::pow(10.0f, x); }
 inline float __logf(float x) noexcept { return std::log(x); }
 inline float __log2f(float x) noexcept { return std::log2(x); }
@@ -25,7 +46,7 @@ inline float __sinf(float x) noexcept { return std::sin(x); }
 inline float __cosf(float x) noexcept { return std::cos(x); }
 inline float __tanf(float x) noexcept { return std::tan(x); }
 inline float __powf(float x, float y) noexcept { return std::pow(x, y); }
-inline float rsqrtf(float x) noexcept { return 1.0f / std::sqrt(x); }
+inline float rsqrtf(float x) noexcept { return rungs::emulator::within(2, float(1 / std::sqrt(double(x))), x); }
 inline double rsqrt(double x) noexcept { return 1.0 / std::sqrt(x); }
 }
 
@@ -36,7 +57,7 @@ __forceinline__ void __sincosf(float x, float* sine, float* cosine) {
 __forceinline__ float __fdividef(float a, float b) { return a / b; }
 __forceinline__ float __fdiv_rn(float a, float b) { return a / b; }
 __forceinline__ float __frcp_rn(float a) { return 1.0f / a; }
-__forceinline__ float __frsqrt_rn(float a) { return 1.0f / std::sqrt(a); }
+__forceinline__ float __frsqrt_rn(float a) { return float(1 / std::sqrt(double(a))); }
 __forceinline__ float __fsqrt_rn(float a) { return std::sqrt(a); }
 __forceinline__ float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
 __forceinline__ float __fadd_rn(float a, float b) { return a + b; }
