@@ -53,6 +53,7 @@ class CudaOps : public CudaDevice {
   bool project(const Qkv& out, const Tensor& x, const NormRef& norm, const QkvWeights& w);
   void norm_product(Tensor& out, Tensor& normed, const Tensor& x, const NormRef& norm, const Tensor& weight);
   void product(float* out, const Tensor& x, const Tensor& weight);
+  void matmul_in_parts(float* c, const bf16* a, const Tensor& b, int M);
   void sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, const LayerCache& cache,
                    const AttentionOptions& options);
   void capture(CapturedStep& step, const std::function<void()>& launches);
