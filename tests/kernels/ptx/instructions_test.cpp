@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "conversions.hpp"
+#include "tensor_map.hpp"
 #include "tiny_kernel.hpp"
 
 namespace rungs::ptx {
@@ -233,6 +234,31 @@ TEST_CASE("PTX: mma takes and leaves its elements where the manual has them") {
     CHECK(std::bit_cast<f32>(u32(all[lane])) == (lane == 6 ? 15.5f : 0.5f));
     CHECK(std::bit_cast<f32>(u32(all[lane] >> 32)) == 0.5f);
   }
+}
+
+TEST_CASE("PTX: a box arrives swizzled, with zeros for what lies outside of its tensor, and the barrier waits for it") {
+  const Allocation tensor(16 * 128);  // 16 x 64 numbers of 16 bits, each 64 · row + column
+  for (u32 n = 0; n < 16 * 64; ++n) std::memcpy(tensor.memory + 2 * n, &n, 2);
+  const TensorMap map{u64(tensor.memory), 2, {64, 8}, {64, 16}, {2, 128}};
+  std::vector<u64> words(sizeof map / 8);
+  std::memcpy(words.data(), &map, sizeof map);
+  const auto at = [&](int offset) {  // in the tile: rows 12 to 19
+    return result<u32>(R"(
+      .shared .align 8 .b8 barrier[8];
+      mbarrier.init.shared::cta.b64 [barrier], 1;
+      mbarrier.arrive.expect_tx.shared::cta.b64 _, [barrier], 1024;
+      cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd2, {0, 12}], [barrier];
+      mbarrier.try_wait.parity.shared::cta.b64 %p1, [barrier], 0;
+      ld.shared.u16 %r1, [tile+)" +
+                           std::to_string(offset) + R"(];
+      st.global.u32 [%rd1], %r1;)",
+                       words);
+  };
+  CHECK(at(0) == 12 * 64);
+  CHECK(at(128 + 16) == 13 * 64);  // line 1: 16 bytes to the right
+  CHECK(at(128) == 13 * 64 + 8);   // where columns 8 to 15 would be
+  CHECK(at(384 + 48 + 2) == 15 * 64 + 1);
+  CHECK(at(512) == 0);  // row 16
 }
 
 }  // namespace rungs::ptx

@@ -1,6 +1,7 @@
 /// Kernels of a few lines, written by hand, for tests of single instructions.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <string>
 #include <vector>
@@ -49,7 +50,7 @@ inline std::vector<u64> results(const std::string& body, const std::vector<u64>&
     })");
   const Code code = decode(functions.at("tiny"));
   const Allocation out(8 * threads), in(8 * input.size());
-  std::memcpy(in.memory, input.data(), 8 * input.size());
+  std::copy(input.begin(), input.end(), reinterpret_cast<u64*>(in.memory));
   const u64 parameters[] = {u64(out.memory), u64(in.memory)};
   run(code, {}, {threads, 1, 1}, 0, parameters);
   std::vector<u64> all(threads);
