@@ -5,6 +5,8 @@
 
 namespace rungs::ptx {
 
+TEST_SUITE_BEGIN("kernels_ptx");
+
 /// The sentence of the fault, or nothing.
 static std::string fault_of(const std::string& body, u32 threads = 1, const std::vector<u64>& input = {}) {
   try {
@@ -75,5 +77,7 @@ TEST_CASE("PTX: memory is given back once") {
   free(memory);
   CHECK_THROWS_AS(free(memory), Fault);
 }
+
+TEST_SUITE_END();
 
 }  // namespace rungs::ptx

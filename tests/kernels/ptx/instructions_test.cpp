@@ -9,6 +9,8 @@
 
 namespace rungs::ptx {
 
+TEST_SUITE_BEGIN("kernels_ptx");
+
 static constexpr f32 nan = std::numeric_limits<f32>::quiet_NaN(), infinity = std::numeric_limits<f32>::infinity();
 
 /// opcode of f32 operands that gives an f32.
@@ -260,5 +262,7 @@ TEST_CASE("PTX: a box arrives swizzled, with zeros for what lies outside of its 
   CHECK(at(384 + 48 + 2) == 15 * 64 + 1);
   CHECK(at(512) == 0);  // row 16
 }
+
+TEST_SUITE_END();
 
 }  // namespace rungs::ptx

@@ -2,6 +2,7 @@
 # Are faults seen? Each mutant changes the PTX of a kernel (mutant.hpp), and a test case that calls the kernel must fail; where a
 # message is given, with this one. Without the change the same cases must pass.
 # Usage: mutants.sh PROGRAM [PART-OF-A-NAME]
+set -uo pipefail
 program=$1
 only=${2:-}
 cases=()
