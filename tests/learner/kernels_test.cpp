@@ -61,8 +61,9 @@ TEST_CASE("a missing barrier: the verdict names the two lines that race and the 
 
 TEST_CASE("a fault of another kind is not given a name") {
   Learner learner;
-  learner.writes(matmul, replaced(solution_of(matmul), "if (row < M && column < N) c[size_t(row) * N + column] = sum;",
-                                  "if (row < M && column < N) c[size_t(row) * N + column] = sum + a_tile[y][x + side];"));
+  learner.writes(matmul,
+                 replaced(solution_of(matmul), "if (row < M && column < N) c[size_t(row) * N + column] = sum;",
+                          "if (row < M && column < N) c[size_t(row) * N + column] = sum + a_tile[y][x + side];"));
   CHECK(learner.types("check 17") == 1);
   CHECK(learner.text == Contains("None of the"));
 }

@@ -24,15 +24,15 @@ HWY_INLINE void store_sums_of_lanes(hn::TFromV<V>* out, V a, V b, V c, V e) {
 #else
 
 /// From a0 a1 a2 a3 and b0 b1 b2 b3 in 128 bits: a0 + a2, b0 + b2, a1 + a3, b1 + b3.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE hn::Vec<hn::Repartition<uint64_t, D>> pairwise(D d, V a, V b) {
+template <class D, class V = hn::Vec<D> >
+HWY_INLINE hn::Vec<hn::Repartition<uint64_t, D> > pairwise(D d, V a, V b) {
   const hn::Repartition<uint64_t, D> pairs;
   return hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)));
 }
 
 /// The sums of the lanes of four vectors of f32 or i32: those of `a` first.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE hn::Vec<hn::FixedTag<hn::TFromD<D>, 4>> sums_of_lanes(D d, V a, V b, V c, V e) {
+template <class D, class V = hn::Vec<D> >
+HWY_INLINE hn::Vec<hn::FixedTag<hn::TFromD<D>, 4> > sums_of_lanes(D d, V a, V b, V c, V e) {
   const hn::Repartition<uint64_t, D> pairs;
   const auto ab = pairwise(d, a, b), ce = pairwise(d, c, e);
   const auto sums = hn::Add(hn::BitCast(d, hn::InterleaveLower(pairs, ab, ce)),
