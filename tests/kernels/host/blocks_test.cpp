@@ -1,8 +1,11 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "device_array.hpp"
 #include "host_kernels.hpp"
+#include "kernels/emulator/engine/device.hpp"
 
 namespace rungs::test {
 
@@ -43,7 +46,7 @@ TEST_CASE("dynamic shared memory is as large as the launch says and of any type"
   DeviceArray<double> y(counting<double>(64));
   launch(sum_dynamic<double>, {1, 64, 64 * sizeof(double)}, out, y);
   CHECK(out.get()[0] == 63 * 32);
-  launch(sum_dynamic<float>, {1, 256, 160 * 1024}, out, x);  // more than 48 KB is asked for
+  launch(sum_dynamic<float>, {1, 256, emulator::device().shared_per_block}, out, x);  // more than 48 KB is asked for
   CHECK(out.get()[0] == 255 * 128);
 }
 
@@ -158,7 +161,7 @@ TEST_CASE("a parameter is copied for each thread") {
 }
 
 TEST_CASE("a launch that breaks a limit names kernel and shape and limit") {
-  const auto refused = [](const LaunchShape& shape, const char* text) {
+  const auto refused = [](const LaunchShape& shape, const std::string& text) {
     const std::string error = error_of([&] { launch(trap_in, shape, -1); });
     CHECK_MESSAGE(error.find("launch of test::trap_in with grid (") == 0, error);
     CHECK_MESSAGE(error.find(text) != std::string::npos, error);
@@ -169,9 +172,11 @@ TEST_CASE("a launch that breaks a limit names kernel and shape and limit") {
   refused({1, dim3(1, 1, 65)}, "blockDim.z is 65, the limit is 64");
   refused({dim3(1, 65536), 1}, "gridDim.y is 65536");
   refused({dim3(1, 1, 65536), 1}, "gridDim.z is 65536, the limit of each is 65535");
-  refused({1, 32, 164 * 1024},
-          "167936 bytes of dynamic shared memory: 167936 bytes of shared memory, 0 of them static, the limit of the "
-          "a100 is 166912");
+  const size_t most = emulator::device().shared_per_block;
+  refused({1, 32, most + 1},
+          fmt::format("{0} bytes of dynamic shared memory: {0} bytes of shared memory, 0 of them static, the limit of "
+                      "the {1} is {2}",
+                      most + 1, emulator::device().name, most));
   CHECK_THROWS_WITH_AS(launch(sum_dynamic<float>, {1, 32}, nullptr, nullptr),
                        Contains("the launch gave no dynamic shared memory"), CudaError);
 }
