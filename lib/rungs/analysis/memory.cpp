@@ -56,25 +56,16 @@ int64_t largest_batch(int64_t memory, int64_t parameter_bytes, int64_t cache_byt
 }
 
 int64_t cpu_workspace(const Config& c, int64_t sequences, int64_t context, int64_t rows, DType weights) {
-  const int64_t q_width = c.num_heads * c.head_dim, kv_width = c.num_kv_heads * c.head_dim;
+  const int64_t q_width = c.num_heads * c.head_dim;
   const struct {
-    int64_t rows, out, in;
-  } products[] = {{rows, q_width, c.hidden_size},
-                  {rows, kv_width, c.hidden_size},
-                  {rows, c.hidden_size, q_width},
-                  {rows, c.intermediate_size, c.hidden_size},
-                  {rows, c.hidden_size, c.intermediate_size},
-                  {sequences, c.vocab_size, c.hidden_size}};  // the logits are of one row a sequence
-  int64_t arranged = 0, upcast = 0, packed = 0;
-  for (const auto& product : products) {
-    const LinearWorkspace bytes = linear_workspace(product.rows, product.out, product.in, weights);
-    arranged = std::max(arranged, bytes.arranged);
-    upcast = std::max(upcast, bytes.upcast);  // one after the other in the same memory
-    packed = std::max(packed, bytes.packed);
-  }
+    int64_t rows, in;
+  } products[] = {{rows, c.hidden_size}, {rows, q_width}, {rows, c.intermediate_size}, {sequences, c.hidden_size}};
+  int64_t arranged = 0;  // one after the other in the same memory
+  for (const auto& product : products)
+    arranged = std::max(arranged, linear_workspace(product.rows, product.in, weights));
   const int64_t host_logits = sequences * c.vocab_size * int64_t(sizeof(float));
   const int64_t attention = attention_workspace(std::min(rows, context), context, c.num_heads, c.head_dim);
-  return arranged + upcast + packed + attention + host_logits;
+  return arranged + attention + host_logits;
 }
 
 }  // namespace rungs

@@ -1,9 +1,10 @@
 #include "rungs/ops/cpu_ops.hpp"
 #include "rungs/ops/cpu_parts.hpp"
+#include "rungs/ops/cpu_workspace.hpp"
 #include "rungs/ops/dot.hpp"
 #include "rungs/ops/matmul.hpp"
 #include "rungs/ops/matrix.hpp"
-#include "rungs/ops/upcast.hpp"
+#include "rungs/ops/packed_product.hpp"
 
 namespace rungs {
 
@@ -27,38 +28,36 @@ void matmul_transposed(Tensor& out, const Tensor& a, const Tensor& b) {
   matrix(out).noalias() = matrix(a) * matrix(b).transpose();
 }
 
-/// x as small_batch_product() reads it beside this weight, until the next call.
+static bool is_small(const Tensor& x, const Tensor& weight) { return x.rows() <= small_batch_rows(weight.dtype()); }
+
+/// x as some_columns() reads it beside this weight, until the next call.
 ConstTensor CpuOps::arranged(const Tensor& x, const Tensor& weight) {
-  const int64_t floats = arranged_floats(x.cols(), weight.dtype());
+  const int64_t N = x.rows(), floats = linear_workspace(N, x.cols(), weight.dtype()) / int64_t(sizeof(float));
   if (floats == 0) return x.view();
-  need(arranged_, x.rows() * floats);
-  Tensor rows = arranged_.view_rows(0, x.rows() * floats).reshaped({x.rows(), floats});
-  in_parts(x.rows(), 1, x.count() > worth_threads,
-           [&](int64_t first, int64_t last) { arrange(rows, x, weight.dtype(), first, last); });
+  need(arranged_, floats);
+  Tensor rows = arranged_.view_rows(0, floats).reshaped({N, floats / N});
+  const bool threads = x.count() > worth_threads;
+  if (is_small(x, weight))
+    in_parts(N, 1, threads, [&](int64_t first, int64_t last) { arrange(rows, x, weight.dtype(), first, last); });
+  else
+    in_parts(x.cols(), packed_columns(), threads,
+             [&](int64_t first, int64_t last) { pack_columns(rows, x, first, last); });
   return rows.view();
 }
 
+/// Columns [first, last) of out = x · weightᵀ, on the calling thread.  x: arranged
+static void some_columns(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last) {
+  is_small(x, weight) ? small_batch_product(out, x, weight, first, last) : packed_product(out, x, weight, first, last);
+}
+
+/// Threads part at its multiples: packed_product computes 16 columns or so at a time, small_batch_product four.
+static int64_t column_grain(const Tensor& x, const Tensor& weight) { return is_small(x, weight) ? 4 : 16; }
+
 void CpuOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   require_linear(Place::host, out, x, weight, bias);
-  if (x.rows() <= small_batch_rows(weight.dtype())) {
-    const ConstTensor in = arranged(x, weight);  // (N, C)
-    in_parts(weight.rows(), 4, worth_threads_in_small_batch(x.rows(), weight.bytes()),
-             [&](int64_t first, int64_t last) { small_batch_product(out, in, weight, first, last); });
-  } else if (weight.dtype() == DType::f32) {
-    plan_product(x.rows(), x.cols(), weight.rows());
-    matrix(out).noalias() = matrix(x) * matrix(weight).transpose();
-  } else {  // some rows of the weight at a time, upcast
-    const int64_t C = weight.cols(), at_a_time = upcast_rows(C);
-    need(upcast_, at_a_time * C);
-    for (int64_t first = 0; first < weight.rows(); first += at_a_time) {
-      const int64_t n = std::min(at_a_time, weight.rows() - first);
-      in_parts(n, 1, size_t(n * C) > bytes_worth_threads,
-               [&](int64_t a, int64_t b) { upcast(upcast_.data() + a * C, weight, (first + a) * C, (b - a) * C); });
-      plan_product(x.rows(), C, n);
-      const Eigen::Map<const Matrix> some(upcast_.data(), n, C);
-      matrix(out).middleCols(first, n).noalias() = matrix(x) * some.transpose();
-    }
-  }
+  const ConstTensor in = arranged(x, weight);  // (N, C)
+  in_parts(weight.rows(), column_grain(x, weight), worth_threads_in_linear(x.rows(), weight.bytes()),
+           [&](int64_t first, int64_t last) { some_columns(out, in, weight, first, last); });
   if (bias) matrix(out).rowwise() += row_vector(bias);
 }
 
@@ -66,8 +65,7 @@ void CpuOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Te
 void CpuOps::norm_qkv(const Qkv& out, Tensor& normed, const Tensor& x, const NormRef& norm, const QkvWeights& w,
                       const RopeTables& rope, const Rows& rows) {
   const bool one_dtype = w.k.dtype() == w.q.dtype() && w.v.dtype() == w.q.dtype();  // so x is arranged once
-  if (!one_dtype || x.rows() > small_batch_rows(w.q.dtype()))
-    return Steps::norm_qkv(out, normed, x, norm, w, rope, rows);
+  if (!one_dtype) return Steps::norm_qkv(out, normed, x, norm, w, rope, rows);
   Tensor outs[] = {flat_heads(out.q), flat_heads(out.k), flat_heads(out.v)};
   const ConstTensor* weights[] = {&w.q, &w.k, &w.v};
   for (int i = 0; i < 3; ++i)
@@ -77,12 +75,12 @@ void CpuOps::norm_qkv(const Qkv& out, Tensor& normed, const Tensor& x, const Nor
   rms_norm(normed, x, norm.weight, norm.epsilon);
   const ConstTensor in = arranged(normed, w.q);  // (N, C)
   const size_t bytes = w.q.bytes() + w.k.bytes() + w.v.bytes();
-  const bool threads = worth_threads_in_small_batch(x.rows(), bytes);
-  in_parts(w.q.rows() + w.k.rows() + w.v.rows(), 4, threads, [&](int64_t first, int64_t last) {
+  const bool threads = worth_threads_in_linear(x.rows(), bytes);
+  in_parts(w.q.rows() + w.k.rows() + w.v.rows(), column_grain(x, w.q), threads, [&](int64_t first, int64_t last) {
     int64_t before = 0;  // rows of the weights that come earlier
     for (int i = 0; i < 3; before += weights[i++]->rows()) {
       const int64_t a = std::max(first - before, int64_t(0)), b = std::min(last - before, weights[i]->rows());
-      if (a < b) small_batch_product(outs[i], in, *weights[i], a, b);
+      if (a < b) some_columns(outs[i], in, *weights[i], a, b);
     }
   });
   apply_rope(out.q, rope, rows.position);
@@ -92,15 +90,14 @@ void CpuOps::norm_qkv(const Qkv& out, Tensor& normed, const Tensor& x, const Nor
 // Each thread computes its columns of gate and of up, and gates them while they are near.
 void CpuOps::norm_swiglu(Tensor& out, Tensor& up, Tensor& normed, const Tensor& x, const NormRef& norm,
                          const GateUpWeights& w) {
-  if (w.gate.dtype() != w.up.dtype() || x.rows() > small_batch_rows(w.gate.dtype()))
-    return Steps::norm_swiglu(out, up, normed, x, norm, w);
+  if (w.gate.dtype() != w.up.dtype()) return Steps::norm_swiglu(out, up, normed, x, norm, w);
   require_swiglu(Place::host, out, up, x, w.gate, w.up);
   rms_norm(normed, x, norm.weight, norm.epsilon);
   const ConstTensor in = arranged(normed, w.gate);  // (N, C)
-  const bool threads = worth_threads_in_small_batch(x.rows(), w.gate.bytes());
-  in_parts(w.gate.rows(), 8, threads, [&](int64_t first, int64_t last) {
-    small_batch_product(out, in, w.gate, first, last);
-    small_batch_product(up, in, w.up, first, last);
+  const bool threads = worth_threads_in_linear(x.rows(), w.gate.bytes());
+  in_parts(w.gate.rows(), column_grain(x, w.gate), threads, [&](int64_t first, int64_t last) {
+    some_columns(out, in, w.gate, first, last);
+    some_columns(up, in, w.up, first, last);
     auto gate = matrix(out).middleCols(first, last - first).array();
     gate = gate / (1.0f + (-gate).exp()) * matrix(up).middleCols(first, last - first).array();
   });

@@ -1,4 +1,4 @@
-/// The backend of the CPU: Eigen for the products, OpenMP for the threads.
+/// The backend of the CPU: Highway and Eigen for the arithmetic, OpenMP for the threads.
 #pragma once
 
 #include <vector>
@@ -49,8 +49,8 @@ class CpuOps : public Device, public Ops, public Steps {
                  const AttentionOptions& options);
 
   Tensor scores_;    // see sdpa_one; else for each thread (queries at a time, S)
-  Tensor arranged_;  // x of a small batch, where the weight is bf16
-  Tensor upcast_;    // as f32: some rows of a weight of 16 bits; for each thread keys or values of a cache
+  Tensor arranged_;  // x in the order in which a product reads it, where that is another
+  Tensor upcast_;    // as f32, for each thread: keys or values of a cache in fewer bits
 };
 
 /// From now on every operation of this thread's CpuOps takes up to n threads; otherwise as many as there are

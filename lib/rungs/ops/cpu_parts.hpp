@@ -18,7 +18,7 @@ inline constexpr int64_t worth_threads = 1 << 20;         ///< elements of a loo
 inline constexpr double product_worth_threads = 1 << 25;  ///< multiplications of a product
 inline constexpr size_t bytes_worth_threads = 1 << 20;    ///< bytes of a weight: 30 microseconds of reading
 /// N rows with weights of so many bytes: from four rows on it is no more the reading that takes the time.
-inline bool worth_threads_in_small_batch(int64_t N, size_t bytes) {
+inline bool worth_threads_in_linear(int64_t N, size_t bytes) {
   return bytes * size_t(std::max<int64_t>(1, N / 4)) > bytes_worth_threads;
 }
 /// A product of (N, C) and (C, K).
@@ -33,7 +33,6 @@ inline bool worth_threads_in_attention(int64_t T, int64_t S, int64_t width) {
 
 /// \name Memory
 ///@{
-inline constexpr int64_t upcast_floats = 1 << 20;    ///< of a 16-bit weight, at a time
 inline constexpr int64_t keys_at_a_time = 128;       ///< that one query reads, with a softmax of their own
 inline constexpr int64_t keys_in_cache = 8;          ///< of all heads, in the nearest cache
 inline constexpr int64_t scores_in_cache = 1 << 15;  ///< floats of each thread, 128 KiB
@@ -41,8 +40,6 @@ inline constexpr int64_t scores_in_cache = 1 << 15;  ///< floats of each thread,
 inline void need(Tensor& scratch, int64_t floats) {
   if (scratch.count() < floats) scratch = Tensor::uninitialised({floats});
 }
-/// Rows of C elements that are upcast at a time.
-inline int64_t upcast_rows(int64_t C) { return std::max<int64_t>(1, upcast_floats / std::max<int64_t>(C, 1)); }
 /// Of keys_at_a_time each, the last perhaps shorter.
 inline int64_t chunks_of_keys(int64_t S) { return (S + keys_at_a_time - 1) / keys_at_a_time; }
 /// Floats of each chunk of keys and each head: its part of the result (D), largest score, sum of weights, weights.

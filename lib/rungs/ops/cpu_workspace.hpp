@@ -11,14 +11,9 @@ namespace rungs {
 /// How many threads an operation of CpuOps takes at most.
 int threads_of_cpu();
 
-/// Bytes while out (N, K) = x · weightᵀ is computed, weight (K, C): for a small batch x in the order that bf16 wants,
-/// which stays; for others rows of a 16-bit weight upcast to f32, which stay, and the copies of weight and x that Eigen
-/// makes in an order of its own.
-struct LinearWorkspace {
-  int64_t arranged = 0, upcast = 0, packed = 0;
-};
-/// Of one product on as many threads as there are; see LinearWorkspace.
-LinearWorkspace linear_workspace(int64_t N, int64_t K, int64_t C, DType weight);
+/// Bytes of x (N, C) in the order in which the product with a weight of this dtype reads it, which stay; 0 where that
+/// is x itself.
+int64_t linear_workspace(int64_t N, int64_t C, DType weight);
 
 /// Bytes of scores, which stay: of calls of at most N rows that attend to at most S tokens with H heads of width D, in
 /// a cache of f32.

@@ -9,10 +9,10 @@
 
 namespace rungs {
 
-/// Rows of x up to which small_batch_product is the faster way: beside f32 than Eigen's product, beside 16 bits than to
-/// upcast the weight for it first (bench/prompts.cpp); beside quantized weights always.
+/// Rows of x up to which small_batch_product is a faster way than packed_product (bench/prompts.cpp); beside quantized
+/// weights always, and to unpack f16 takes longer than bf16.
 inline int64_t small_batch_rows(DType weight) {
-  return is_quantized(weight) ? std::numeric_limits<int64_t>::max() : weight == DType::f32 ? 128 : 192;
+  return is_quantized(weight) ? std::numeric_limits<int64_t>::max() : weight == DType::f16 ? 64 : 32;
 }
 
 /// Columns [first, last) of out = x · weightᵀ, on the calling thread.  out: (N, K) f32; x: (N, C) f32, arranged where
