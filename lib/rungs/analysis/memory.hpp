@@ -41,8 +41,7 @@ GpuShare share_of_gpu(const Config& config, int64_t context, int64_t gpus, Formu
 int64_t largest_batch(int64_t memory, int64_t parameter_bytes, int64_t cache_bytes);
 
 /// Bytes that generate() takes on the CPU beside what memory_estimate counts: what CpuOps keeps for its products and
-/// attention, what Eigen needs within the largest product, and the logits that are brought to the host. `weights`: the
-/// dtype of most of them.
+/// attention, and the logits that are brought to the host. `weights`: the dtype of most of them.
 int64_t cpu_workspace(const Config& config, int64_t sequences, int64_t context, int64_t rows, DType weights);
 
 }  // namespace rungs
