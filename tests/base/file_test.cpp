@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -73,6 +74,71 @@ TEST_CASE("a pipe is written to, not replaced by a file") {
   CHECK(std::string_view(text) == "text");
   close(reader);
   CHECK(std::filesystem::is_fifo(path));
+}
+
+TEST_CASE("a pipe is no file to read, and nobody waits for one who writes") {
+  const Folder folder;
+  REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  CHECK_THROWS_WITH_AS(MappedFile(folder / "pipe"), Contains("pipe: is not a file"), FileError);
+}
+
+/// What a child process says on stderr, and how it ended.
+static std::pair<std::string, int> child(const std::function<void()>& work) {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const pid_t id = fork();
+  if (id == 0) {
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGBUS}) std::signal(number, SIG_DFL);  // doctest has its own
+    dup2(ends[1], STDERR_FILENO);
+    work();
+    _exit(0);
+  }
+  close(ends[1]);
+  std::string said;
+  char buffer[256];
+  for (ssize_t n; (n = read(ends[0], buffer, sizeof buffer)) > 0;) said.append(buffer, size_t(n));
+  close(ends[0]);
+  int status = 0;
+  waitpid(id, &status, 0);
+  return {said, status};
+}
+
+TEST_CASE("a write that a signal ends leaves the old file and nothing else") {
+  const Folder folder;
+  write_file(folder / "a", "old");
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    const auto [said, status] = child([&] {
+      write_whole(folder / "a", [&](std::ostream& out) {
+        out << std::string(1 << 20, 'x') << std::flush;
+        std::raise(number);
+      });
+    });
+    CHECK(WIFSIGNALED(status));
+    CHECK(WTERMSIG(status) == number);
+    CHECK(read_text(folder / "a") == "old");
+    CHECK(folder.files() == std::vector<std::string>{"a"});
+  }
+  const auto [said, status] = child([&] {
+    write_whole(folder / "a", [](std::ostream& out) { out << "new"; });
+    std::raise(SIGTERM);  // afterwards the signal does what it did before
+  });
+  CHECK(WIFSIGNALED(status));
+  CHECK(read_text(folder / "a") == "new");
+}
+
+TEST_CASE("a file that is cut short while it is mapped is named") {
+  const Folder folder;
+  const auto path = write_file(folder / "weights", std::string(100000, 'w'));
+  const auto [said, status] = child([&] {
+    name_files_cut_short();
+    const MappedFile other(write_file(folder / "other", "text")), file(path);
+    std::filesystem::resize_file(path, 0);
+    volatile std::byte touched = file.bytes()[50000];
+    static_cast<void>(touched);
+  });
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 1);
+  CHECK(said == "rungs: " + path.string() + ": became shorter while it was read\n");
 }
 
 TEST_CASE("a mapping moves and survives the removal of its file") {

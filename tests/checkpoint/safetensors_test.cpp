@@ -96,7 +96,11 @@ TEST_CASE("a malformed checkpoint is refused with a sentence that names file and
       {safetensors(two + R"("b": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}})", eight),
        "overlap at byte 0"},
       {safetensors(two + R"("a": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}})", eight),
-       "a: wanted each tensor once, found it twice"},
+       "header: \"a\": wanted each key once, found it twice"},
+      {safetensors(R"({"a": {"dtype": "F32", "dtype": "F32", "shape": [1], "data_offsets": [0, 4]}})", eight),
+       "header: \"dtype\": wanted each key once"},
+      {bytes(uint64_t((16 << 20) + 1)) + std::string((16 << 20) + 1, ' '),
+       "header: it has 16777217 bytes; those of up to 16777216 are read"},
   };
   const Folder folder;
   for (const auto& [content, sentence] : bad) {

@@ -109,6 +109,10 @@ TEST_CASE("an index that is no index, or reaches for files elsewhere, is refused
       {R"({"weight_map": {"a": 3}})", "weight_map: a: wanted the name of a .safetensors file beside it, found 3"},
       {R"({"weight_map": {"a": "../x.safetensors"}})", "found \"../x.safetensors\""},
       {R"({"weight_map": {"a": "/etc/passwd"}})", "found \"/etc/passwd\""},
+      {R"({"weight_map": {"a": "/etc/passwd\u0000.safetensors"}})", "wanted the name of a .safetensors file beside it"},
+      {R"({"weight_map": {"a": "x\u0000.safetensors"}})", "wanted the name of a .safetensors file beside it"},
+      {R"({"weight_map": {"a": "x.safetensors", "a": "y.safetensors"}})",
+       "\"a\": wanted each key once, found it twice"},
       {R"({"weight_map": {"a": ""}})", "a: wanted the name of a .safetensors file"},
   };
   for (const auto& [text, sentence] : bad) {

@@ -201,11 +201,24 @@ TEST_CASE("files that are none are refused with one sentence") {
   check_fails("inspect " + models + "llama_mha --context 25", 2,
               "context: wanted from 1 to 24, which the model knows, found 25");
   check_fails("inspect " + models + "llama_mha --batch 0", 2, "batch: wanted from 1 to 1048576, found 0");
+  check_fails("inspect '" + path + "\x1b[2J\n'", 3,
+              path + " [2J /config.json: cannot be opened: No such file or directory");
+  check_fails("inspect weights --" + std::string(1 << 16, 'x'), 2,
+              ("rungs inspect has no option --" + std::string(1 << 16, 'x')).substr(0, 2000) + "...");
   check_fails(
       "random-model " + path + " --shape 7b", 2,
       "shape: wanted Llama-2-7B, Llama-2-13B, Llama-2-70B, Llama-3-8B, Llama-3-70B, Llama-3.2-1B, Llama-3.2-3B, "
       "TinyLlama, stories15M, stories110M, found \"7b\"");
   check_fails("random-model " + path + " --dtype f16", 2, "dtype: wanted f32 or bf16, found \"f16\"");
+}
+
+TEST_CASE("a path that is no UTF-8 can be inspected, and JSON stays JSON") {
+  const Folder folder;
+  const std::string path = folder / "m\xFF.safetensors";
+  std::filesystem::copy(models + "llama_mha/model.safetensors", path);
+  const Outcome run = run_rungs("inspect '" + path + "' --json");
+  CHECK(run.err == "");
+  CHECK(nlohmann::json::parse(run.out)["path"].get<std::string>().ends_with("m\uFFFD.safetensors"));
 }
 
 TEST_CASE("a random model is the same for the same seed, and runs") {

@@ -78,7 +78,9 @@ TEST_CASE("the tables of a tokenizer say what is wrong with its file") {
   };
   fails_with("{", "[", "is not JSON");
   fails_with("\"merges\"", "\"joins\"", "no byte-level BPE");
-  fails_with("\"b\": 69", "\"b\": 690", "wanted an id below 440, found 690");
+  fails_with("\"b\": 69", "\"b\": 690", "wanted an id of its own below 440, found 690");
+  fails_with("\"b\": 69", "\"b\": 1e300", "found 1e+300");
+  fails_with("\"b\": 69", "\"b\": 68", "wanted an id of its own below 440, found 68");
   fails_with("\"b\": 69", "\"qz\": 69", "the byte 98 has no token");
 }
 

@@ -28,6 +28,12 @@ TEST_CASE("a picture has its labels as they were written, and logarithmic axes w
     }
     CHECK(svg.find("never_seen") == std::string::npos);
   }
+  // What comes from outside may not become a command.
+  const std::string command = "system \"touch " + (folder / "touched").string() + "\"";
+  panel.title = panel.x_label = "it's\n" + command + "\n#";
+  panel.curves[0].name = "'\n" + command + "\n#'`" + command + "`";
+  panel.curves[1].labels = {"a", "b\n" + command, "`touch " + (folder / "touched").string() + "`"};
+  draw_picture(folder / "picture.svg", "Roofs'\n" + command, {panel});
   panel.curves.clear();
   draw_picture(folder / "empty.png", "nothing to see", {panel, panel});
   CHECK(folder.files() == std::vector<std::string>{"empty.png", "picture.svg"});

@@ -85,6 +85,12 @@ TEST_CASE("a config that is not a JSON object is refused by name") {
   CHECK_THROWS_WITH_AS(load(folder, ""), Contains("config.json: is not JSON: byte 1"), FileError);
   CHECK_THROWS_WITH_AS(load(folder, "[]"), Contains("config.json: wanted an object, found array"), FileError);
   CHECK_THROWS_WITH_AS(load(folder, std::string(1000000, '[')), Contains("nested more than"), FileError);
+  CHECK_THROWS_WITH_AS(load(folder, R"({"hidden_size": 8, "hidden_size": 16})"),
+                       Contains("config.json: \"hidden_size\": wanted each key once, found it twice"), FileError);
+  CHECK_THROWS_WITH_AS(load(folder, R"({"rope_scaling": {"factor": 2, "factor": 4}})"),
+                       Contains("\"factor\": wanted each key once"), FileError);
+  CHECK_THROWS_WITH_AS(load(folder, R"({"a": [{"x": 1}, {"x": 2}], "b": {"x": 1}, "model_type": 3})"),
+                       Contains("model_type: wanted "), FileError);
   CHECK_THROWS_WITH_AS(load(folder, config_json("hidden_size", "1e999")), Contains("a number is too large"), FileError);
   const std::string good = config_json("", "");
   for (size_t size = 0; size < good.size(); ++size)

@@ -62,6 +62,12 @@ TEST_CASE("a device with too little memory is found out before loading, and whic
   CHECK(refusal(small, {.max_rows = 64, .context = fits + 1, .sequences = 8, .capacity = fits + 1}) != "");
 }
 
+TEST_CASE("an estimate that no number holds is refused") {
+  Config c = load_config(stories());
+  c.num_layers = 4096, c.num_kv_heads = c.num_heads = 1 << 20, c.head_dim = 1 << 10;
+  CHECK_THROWS_WITH_AS(memory_estimate(c, 1 << 20, 1 << 24, 512), Contains("more than 63 bits"), UsageError);
+}
+
 TEST_CASE("what was said to be needed is what is allocated") {
   SmallDevice ops(int64_t(1) << 30);
   const auto model = load_model(ops, stories(), {.max_rows = 64, .context = 200, .sequences = 2, .capacity = 150});

@@ -134,8 +134,8 @@ TEST_CASE("a tokenizer.json says what it does not know, and what is known") {
   says("{}", "model: wanted an object, found null");
   says(R"({"model": {"type": "Unigram"}})", "model: Unigram is not known; known are BPE");
   says(model(R"("merges": [])"), "vocab: wanted tokens and their ids, found null");
-  says(model(R"("vocab": {"a": -1}, "merges": [])"), "vocab: \"a\": wanted an id from 0 to 16777215, found -1");
-  says(model(R"("vocab": {"a": 4000000000}, "merges": [])"), "wanted an id from 0 to 16777215, found 4000000000");
+  says(model(R"("vocab": {"a": -1}, "merges": [])"), "vocab: \"a\": wanted an id from 0 to 65536, found -1");
+  says(model(R"("vocab": {"a": 4000000000}, "merges": [])"), "wanted an id from 0 to 65536, found 4000000000");
   says(model(R"("vocab": {"a": 0, "b": 0}, "merges": [])"), "\"a\" and \"b\" both have the id 0");
   says(model(R"("vocab": {"a": 0}, "merges": ["a b"])"), "merges: 0: \"b\" is no token of vocab");
   says(model(R"("vocab": {"a": 0, "b": 1}, "merges": [["a", "b"]])"), "merges: 0: \"ab\" is no token of vocab");

@@ -11,6 +11,7 @@
 #include "batch_prediction.hpp"
 #include "bench_parts.hpp"
 #include "engine.hpp"
+#include "rungs/base/json.hpp"
 #include "rungs/base/terminal.hpp"
 #include "rungs/base/units.hpp"
 #include "rungs/measure/device_peak.hpp"
@@ -297,7 +298,7 @@ int bench_batch(const BenchBatchCommand& command) {
   write_report(command.out, report, fmt::format("Batches of {} tokens in, {} out", command.input, command.output),
                panels);
   if (command.json) {
-    fmt::print("{}\n", report.dump(2));
+    fmt::print("{}\n", pretty(report));
     return 0;
   }
   print_text(bench);

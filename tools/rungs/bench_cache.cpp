@@ -6,6 +6,7 @@
 
 #include "bench_parts.hpp"
 #include "engine.hpp"
+#include "rungs/base/json.hpp"
 #include "rungs/base/terminal.hpp"
 #include "rungs/measure/measure.hpp"
 
@@ -114,7 +115,7 @@ int bench_cache(const BenchCacheCommand& command) {
   drawn.push_back(with_alone(panels.back()));
   write_report(command.out, report, "Time to generate, with and without the KV cache", drawn);
   if (command.json) {
-    fmt::print("{}\n", report.dump(2));
+    fmt::print("{}\n", pretty(report));
     return 0;
   }
   fmt::print("{}\n\n", machine());

@@ -7,6 +7,7 @@
 
 #include "bench_parts.hpp"
 #include "engine_tasks.hpp"
+#include "rungs/base/json.hpp"
 #include "rungs/base/terminal.hpp"
 #include "rungs/measure/bandwidth.hpp"
 #include "rungs/measure/device_peak.hpp"
@@ -125,7 +126,7 @@ int bench_engine(const BenchEngineCommand& command) {
     std::fflush(stdout);
   }
   if (command.json)
-    fmt::print("{}\n", report.dump(2));
+    fmt::print("{}\n", pretty(report));
   else
     fmt::print(
         "\nThe limit: each operation takes as long as memory gives its bytes, or as f32 products take. More than "

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rungs/base/file.hpp"
+#include "rungs/base/json.hpp"
 #include "rungs/measure/measure.hpp"
 
 namespace rungs {
@@ -45,7 +46,7 @@ ordered_json begin_report(const std::string& command, const std::string& model, 
 void write_report(const std::filesystem::path& out, const ordered_json& report, const std::string& title,
                   const std::vector<Panel>& panels) {
   if (out.has_parent_path()) std::filesystem::create_directories(out.parent_path());
-  write_whole(out, [&](std::ostream& file) { file << report.dump(2) << '\n'; });
+  write_whole(out, [&](std::ostream& file) { file << pretty(report) << '\n'; });
   if (!panels.empty()) draw_pictures(std::filesystem::path(out).replace_extension(), title, panels);
 }
 

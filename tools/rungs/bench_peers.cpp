@@ -158,7 +158,7 @@ int bench_peers(const BenchPeersCommand& command) {
       fmt::print("{:<22}{:>8}{:>10.4g}{:>12.4g}{:>8.2f}{:>16}{:>8}\n", c.task.name(), c.task.threads, median(c.ours),
                  median(c.theirs), median(c.ratios), fmt::format("{:.2f} ... {:.2f}", *least, *most), c.noisy);
   }
-  if (command.json) fmt::print("{}\n", report.dump(2));
+  if (command.json) fmt::print("{}\n", pretty(report));
   if (!command.out.empty()) write_report(command.out, report, "", {});
   return 0;
 }

@@ -2,6 +2,7 @@
 #include "calc.hpp"
 #include "rungs/analysis/intensity.hpp"
 #include "rungs/base/error.hpp"
+#include "rungs/base/json.hpp"
 #include "rungs/base/units.hpp"
 #include "rungs/measure/plot.hpp"
 
@@ -158,7 +159,7 @@ int calc_intensity(const CalcIntensityCommand& command) {
   if (command.output.csv)
     print_csv(flat(q, prefill, decode));
   else if (command.output.json)
-    fmt::print("{}\n", report(q, prefill, decode).dump(2));
+    fmt::print("{}\n", pretty(report(q, prefill, decode)));
   else
     print_text(q, prefill, decode);
   draw(command.output, "Arithmetic intensity of attention", panels(q, prefill, decode));

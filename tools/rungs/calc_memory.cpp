@@ -3,6 +3,7 @@
 
 #include "calc.hpp"
 #include "rungs/base/error.hpp"
+#include "rungs/base/json.hpp"
 #include "rungs/base/units.hpp"
 #include "rungs/model/memory_estimate.hpp"
 
@@ -205,7 +206,7 @@ int calc_memory(const CalcMemoryCommand& command) {
                                  {"cache_bytes", q.shape.cache_bytes},
                                  {"parameters", parameters_json(q)},
                                  {"rows", rows_json(q, rows)}};
-    fmt::print("{}\n", report.dump(2));
+    fmt::print("{}\n", pretty(report));
   } else {
     print_text(q, rows);
   }

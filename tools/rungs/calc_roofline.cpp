@@ -1,6 +1,7 @@
 // rungs calc roofline: what a device could reach at best, and where the operations of a model stand under it.
 #include "calc.hpp"
 #include "rungs/base/error.hpp"
+#include "rungs/base/json.hpp"
 #include "rungs/base/terminal.hpp"
 #include "rungs/base/units.hpp"
 #include "rungs/measure/device_peak.hpp"
@@ -235,7 +236,7 @@ int calc_roofline(const CalcRooflineCommand& command) {
   if (command.output.csv)
     print_csv(rows_json(q, points, command.run));
   else if (command.output.json)
-    fmt::print("{}\n", report(q, points, command.run).dump(2));
+    fmt::print("{}\n", pretty(report(q, points, command.run)));
   else
     print_text(q, points, command.run);
   draw(command.output, fmt::format("{} under the roof of {}", q.shape.name, q.roof.roof.name),

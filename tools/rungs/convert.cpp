@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "rungs/base/json.hpp"
 #include "rungs/base/terminal.hpp"
 #include "rungs/base/units.hpp"
 
@@ -71,7 +72,7 @@ int convert_checkpoint(const ConvertCommand& command) {
       [&](int64_t bytes) { progress->advance(bytes); });
   progress.reset();
   if (command.json)
-    fmt::print("{}\n", json_of(done, all).dump(2));
+    fmt::print("{}\n", pretty(json_of(done, all)));
   else
     print(done, all, command);
   return 0;

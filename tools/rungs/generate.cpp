@@ -9,6 +9,7 @@
 #include "engine.hpp"
 #include "prompts.hpp"
 #include "rungs/base/file.hpp"
+#include "rungs/base/json.hpp"
 #include "rungs/base/terminal.hpp"
 #include "rungs/generate/capacity_plan.hpp"
 #include "rungs/measure/measure.hpp"
@@ -141,7 +142,7 @@ class Watcher {
                                   {"text", echo(i) + texts_[i]},
                                   {"finish", why_it_ended(drawn[i])}});
     if (session_.command.trace) out["steps"] = steps_;
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", pretty(out));
   }
 
   const Session& session_;

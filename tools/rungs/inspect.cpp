@@ -5,6 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "rungs/base/checked.hpp"
+#include "rungs/base/json.hpp"
+#include "rungs/base/text.hpp"
 #include "rungs/base/units.hpp"
 #include "rungs/checkpoint/llama2c.hpp"
 #include "rungs/checkpoint/safetensors.hpp"
@@ -110,19 +113,24 @@ ordered_json memory_json(const Config& c, const InspectCommand& command, int64_t
   const int64_t rows = std::max(command.batch, std::min<int64_t>(command.batch * context, 512));
   check_cache_dtype(c, command.cache_dtype);
   const MemoryEstimate f = memory_estimate(c, command.batch, context, rows, command.cache_dtype);
-  return {
-      {"sequences", command.batch},   {"context", context},   {"rows", rows},
-      {"weights", weights},           {"cache", f.cache},     {"cache_dtype", name_of(command.cache_dtype)},
-      {"rope_tables", f.rope_tables}, {"scratch", f.scratch}, {"total", weights + f.cache + f.rope_tables + f.scratch}};
+  return {{"sequences", command.batch},
+          {"context", context},
+          {"rows", rows},
+          {"weights", weights},
+          {"cache", f.cache},
+          {"cache_dtype", name_of(command.cache_dtype)},
+          {"rope_tables", f.rope_tables},
+          {"scratch", f.scratch},
+          {"total", sum({weights, f.cache, f.rope_tables, f.scratch})}};
 }
 
 void print_text(const ordered_json& all) {
-  fmt::print("{}\n", all["path"].get<std::string>());
+  fmt::print("{}\n", printable(all["path"].get<std::string>()));
   if (all.contains("config")) {
     fmt::print("\nConfig\n");
     for (const auto& [key, value] : all["config"].items())
       fmt::print("  {:<18}{}\n", key,
-                 value.is_string() ? value.get<std::string>()
+                 value.is_string() ? printable(value.get<std::string>())
                  : value.is_null() ? "none"
                                    : value.dump());
   }
@@ -133,7 +141,7 @@ void print_text(const ordered_json& all) {
   for (const auto& tensor : all["tensors"]) {
     std::string shape;
     for (const auto& dim : tensor["shape"]) shape += (shape.empty() ? "" : ", ") + dim.dump();
-    fmt::print("  {:<{}}  {:<4}  {:<16}  {:>10}\n", tensor["name"].get<std::string>(), longest,
+    fmt::print("  {:<{}}  {:<4}  {:<16}  {:>10}\n", printable(tensor["name"].get<std::string>()), longest,
                tensor["dtype"].get<std::string>(), "(" + shape + ")", in_units(tensor["bytes"].get<int64_t>()));
   }
   const auto parameters = all["parameters"].get<int64_t>();
@@ -170,7 +178,7 @@ int inspect_checkpoint(const InspectCommand& command) {
   all["file_bytes"] = bytes_on_disk(set);
   if (!bare) all["memory"] = memory_json(config, command, bytes);
   if (command.json)
-    fmt::print("{}\n", all.dump(2));
+    fmt::print("{}\n", pretty(all));
   else
     print_text(all);
   return 0;

@@ -14,6 +14,7 @@
 
 #include "commands.hpp"
 #include "rungs/base/file.hpp"
+#include "rungs/base/json.hpp"
 #include "rungs/base/terminal.hpp"
 #include "rungs/grader/strength.hpp"
 #include "suggest.hpp"
@@ -82,7 +83,7 @@ int list_lessons(bool as_json) {
     fmt::print("{:<20}{:<72}{}\n", l.name, l.title, wants_colour(stdout) ? fmt::format(colour, "{}", state) : state);
   }
   if (as_json) {
-    fmt::print("{}\n", list.dump(2));
+    fmt::print("{}\n", pretty(list));
     return 0;
   }
   fmt::print("\n{} of {} passed.", passed, lessons.size());
@@ -236,7 +237,7 @@ static int grade_strength(const std::vector<std::string>& words, bool as_json) {
                     {"mistakes", rows}});
   }
   if (as_json)
-    fmt::print("{}\n", list.dump(2));
+    fmt::print("{}\n", pretty(list));
   else if (problems == 0)
     fmt::print("Clean: {} known mistakes in {} lessons are all rejected and told apart, and every solution passes.\n",
                mistakes, lessons.size());
@@ -274,7 +275,7 @@ int grade_lessons(const GradeOptions& options) {
   if (total == 0)
     throw UsageError(fmt::format("no case was executed: no lesson named has the suite {}", options.suite));
   if (options.json)
-    fmt::print("{}\n", json{{"grades", list}, {"passed", passed}, {"total", total}}.dump(2));
+    fmt::print("{}\n", pretty(json{{"grades", list}, {"passed", passed}, {"total", total}}));
   else
     fmt::print("\n{}\n", pass_rate(passed, total));
   return passed == total ? 0 : 1;

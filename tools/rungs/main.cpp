@@ -6,6 +6,8 @@
 #include "command_line.hpp"
 #include "engine.hpp"
 #include "rungs/base/error.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/base/text.hpp"
 #include "rungs/ops/cpu_ops.hpp"
 #include "rungs/ops/processor.hpp"
 #include "suggest.hpp"
@@ -275,10 +277,11 @@ int run(int argc, char** argv) {
   return status;
 }
 
-/// "lengths: wanted ..." and CLI11's sentences end alike: without a period, on one line.
-int fail(int status, std::string sentence) {
-  std::replace(sentence.begin(), sentence.end(), '\n', ' ');
-  fmt::print(stderr, "rungs: {}\n", sentence);
+/// "lengths: wanted ..." and CLI11's sentences end alike: without a period, on one line. What they quote may be long.
+int fail(int status, const std::string& sentence) {
+  constexpr size_t most = 2000;
+  fmt::print(stderr, "rungs: {}{}\n", printable(std::string_view(sentence).substr(0, most)),
+             sentence.size() > most ? "..." : "");
   return status;
 }
 
@@ -287,6 +290,7 @@ int fail(int status, std::string sentence) {
 
 int main(int argc, char** argv) {
   using namespace rungs;
+  name_files_cut_short();
   try {
     return run(argc, argv);
   } catch (const UsageError& e) {

@@ -10,6 +10,7 @@
 
 #include "commands.hpp"
 #include "rungs/base/file.hpp"
+#include "rungs/base/json.hpp"
 #include "rungs/base/terminal.hpp"
 #include "workspace.hpp"
 
@@ -123,7 +124,7 @@ int profile_lesson(const ProfileCommand& command) {
   }
   fs::remove(file);
   if (command.json)
-    fmt::print("{}\n", json{{"lesson", lesson.name}, {"code", short_path(code)}, {"functions", functions}}.dump(2));
+    fmt::print("{}\n", pretty(json{{"lesson", lesson.name}, {"code", short_path(code)}, {"functions", functions}}));
   else
     fmt::print(
         "\nA request is what the 32 threads of a warp ask for at once. A sector is 32 bytes of global memory; a wave "

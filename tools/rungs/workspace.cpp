@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rungs/base/file.hpp"
+#include "rungs/base/json.hpp"
 #include "rungs/base/terminal.hpp"
 #include "suggest.hpp"
 
@@ -138,7 +139,7 @@ static json read_record(const fs::path& file) {
 }
 
 static void write_record(const fs::path& file, const json& record) {
-  write_where_different(file, record.dump(2) + "\n");
+  write_where_different(file, pretty(record) + "\n");
 }
 
 static fs::path progress_file() { return work_directory(RUNGS_SOURCE_DIR) / "progress.json"; }

@@ -95,7 +95,7 @@ FileError unknown_type(const std::string& where, const std::string& type, const 
 }
 
 json read_json_object(const std::filesystem::path& path) {
-  json object = parse_json(read_text(path), path.string());
+  json object = parse_json(read_text(path), path.string(), JsonKeys::once);
   const Fields checked(object, path.string());
   return object;
 }

@@ -6,7 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <climits>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,8 +27,86 @@ namespace fs = std::filesystem;
   throw FileError(fmt::format("{}: {}: {}", path.string(), what, std::strerror(errno)));
 }
 
+namespace {
+
+/// What is mapped at present, for a signal handler to look through.
+struct Mapping {
+  std::atomic<const std::byte*> begin{nullptr};
+  size_t size;
+  char path[PATH_MAX];
+};
+std::array<Mapping, 256> mappings;  // one more file is mapped all the same, and not named
+
+void remember(const std::byte* begin, size_t size, const fs::path& path) {
+  for (Mapping& m : mappings) {
+    if (m.begin || path.native().size() >= sizeof m.path) continue;
+    m.size = size;
+    std::strcpy(m.path, path.c_str());
+    m.begin = begin;
+    return;
+  }
+}
+
+void forget(const std::byte* begin) {
+  for (Mapping& m : mappings)
+    if (m.begin == begin) m.begin = nullptr;
+}
+
+void say(const char* text) { [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, std::strlen(text)); }
+
+extern "C" void on_bus_error(int number, siginfo_t* info, void*) {
+  for (const Mapping& m : mappings) {
+    const std::byte* begin = m.begin;
+    const auto* at = static_cast<const std::byte*>(info->si_addr);
+    if (!begin || at < begin || at >= begin + m.size) continue;
+    say("rungs: "), say(m.path), say(": became shorter while it was read\n");
+    _exit(1);
+  }
+  std::signal(number, SIG_DFL);
+  std::raise(number);
+}
+
+/// Removes a file when one of these signals ends the process.
+class UnlessInterrupted {
+ public:
+  explicit UnlessInterrupted(const fs::path& path) {
+    if (path.native().size() >= sizeof unfinished_) return;
+    std::strcpy(unfinished_, path.c_str());
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+      struct sigaction now {};
+      if (sigaction(number, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) continue;  // somebody else's to handle
+      std::signal(number, remove_unfinished);
+      taken_[size_t(number)] = true;
+    }
+  }
+  ~UnlessInterrupted() {
+    for (size_t number = 0; number < taken_.size(); ++number)
+      if (taken_[number]) std::signal(int(number), SIG_DFL);
+  }
+  UnlessInterrupted(const UnlessInterrupted&) = delete;
+  UnlessInterrupted& operator=(const UnlessInterrupted&) = delete;
+
+ private:
+  static void remove_unfinished(int number) {
+    unlink(unfinished_);
+    std::signal(number, SIG_DFL);
+    std::raise(number);
+  }
+  static inline char unfinished_[PATH_MAX];
+  std::array<bool, 32> taken_{};
+};
+
+}  // namespace
+
+void name_files_cut_short() {
+  struct sigaction action {};
+  action.sa_sigaction = on_bus_error;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGBUS, &action, nullptr);
+}
+
 MappedFile::MappedFile(const std::filesystem::path& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer would wait for one
   if (fd < 0) fail(path, "cannot be opened");
   struct stat info {};
   if (fstat(fd, &info) == 0 && !S_ISREG(info.st_mode)) {
@@ -37,6 +119,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   close(fd);
   if (memory == MAP_FAILED) errno = error, fail(path, "cannot be mapped");
   data_ = static_cast<const std::byte*>(memory);
+  if (data_) remember(data_, size_, path);
 }
 
 MappedFile::MappedFile(MappedFile&& o) noexcept { *this = std::move(o); }
@@ -48,7 +131,9 @@ MappedFile& MappedFile::operator=(MappedFile&& o) noexcept {
 }
 
 MappedFile::~MappedFile() {
-  if (data_) munmap(const_cast<std::byte*>(data_), size_);
+  if (!data_) return;
+  forget(data_);
+  munmap(const_cast<std::byte*>(data_), size_);
 }
 
 std::filesystem::path weights_directory() {
@@ -74,6 +159,7 @@ void write_whole(const fs::path& path, const std::function<void(std::ostream&)>&
 
   const fs::path target = there ? fs::canonical(path) : path;  // behind a link
   const fs::path part = target.string() + fmt::format(".part{}", getpid());
+  const UnlessInterrupted removed(part);
   try {
     write_to(part);
     if (std::rename(part.c_str(), target.c_str()) != 0) fail(path, "cannot be written");

@@ -30,11 +30,15 @@ class MappedFile {
 /// The folder weights/ of this source tree, or the one that the environment variable RUNGS_WEIGHTS names.
 std::filesystem::path weights_directory();
 
+/// From now on, reading a mapped file that somebody has cut short meanwhile ends the program with a sentence that names
+/// it, in place of a bus error.
+void name_files_cut_short();
+
 /// The whole text of a file. \throws FileError
 std::string read_text(const std::filesystem::path& path);
 
-/// Writes through a temporary file beside `path` and renames it, so that no half-written file is ever left. \throws
-/// FileError
+/// Writes through a temporary file beside `path` and renames it, so that no half-written file is ever left, by Ctrl-C
+/// neither. \throws FileError
 void write_whole(const std::filesystem::path& path, const std::function<void(std::ostream&)>& write);
 
 }  // namespace rungs

@@ -20,6 +20,13 @@ std::string join(const std::vector<std::string>& words) {
   return text;
 }
 
+std::string printable(std::string_view text) {
+  std::string shown(text);
+  for (char& c : shown)
+    if ((c >= 0 && c < ' ') || c == 0x7f) c = ' ';
+  return shown;
+}
+
 /// Characters on the screen: the bytes of UTF-8 that do not continue another.
 static size_t width_of(const std::string& text) {
   return size_t(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));

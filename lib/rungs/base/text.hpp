@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rungs {
@@ -11,6 +12,9 @@ std::string number(double x);
 
 /// "a, b and c"
 std::string join(const std::vector<std::string>& words);
+
+/// The text of a file or a name for a terminal: spaces for the characters that would command it.
+std::string printable(std::string_view text);
 
 /// Breaks text into lines of at most `width` characters, each after `indent`.
 std::string wrapped(const std::string& text, size_t width, const std::string& indent);

@@ -22,7 +22,7 @@ static std::map<std::string, std::vector<std::string>> read_index(const fs::path
   for (const auto& [name, shard] : map.items()) {
     // A name and no path: an index must not reach for files elsewhere.
     if (!shard.is_string() || fs::path(shard.get<std::string>()).filename() != shard.get<std::string>() ||
-        !shard.get<std::string>().ends_with(".safetensors"))
+        !shard.get<std::string>().ends_with(".safetensors") || shard.get<std::string>().find('\0') != std::string::npos)
       throw FileError(fmt::format("{}: weight_map: {}: wanted the name of a .safetensors file beside it, found {}",
                                   file, name, brief(shard)));
     shards[shard.get<std::string>()].push_back(name);

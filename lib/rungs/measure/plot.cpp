@@ -8,15 +8,17 @@
 #include <cstdlib>
 
 #include "rungs/base/error.hpp"
+#include "rungs/base/text.hpp"
 
 namespace rungs {
 
 namespace {
 
-/// A word between gnuplot's single quotes.
+/// A word between gnuplot's single quotes, in which it substitutes nothing; a quote in it is doubled, which gnuplot
+/// misreads where it comes first. A line break would end the word, and what follows it would be a command.
 std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? "''" : std::string(1, c);
+  std::string out = text.starts_with('\'') ? "' " : "'";
+  for (const char c : printable(text)) out += c == '\'' ? "''" : std::string(1, c);
   return out + "'";
 }
 
@@ -31,7 +33,7 @@ bool run_gnuplot(const std::string& script) {
 /// A column of the picture: a number, or a label.
 std::string double_quoted(const std::string& text) {
   std::string out = "\"";
-  for (const char c : text) out += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  for (const char c : printable(text)) out += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
   return out + "\"";
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "rungs/base/json.hpp"
 #include "rungs/checkpoint/gguf.hpp"
 #include "rungs/checkpoint/llama2c.hpp"
 #include "rungs/checkpoint/pairs.hpp"
@@ -63,7 +64,7 @@ static void write_config(const Config& c, const fs::path& to, DType dtype, bool 
   auto config = nlohmann::ordered_json::parse(read_text(c.directory / "config.json"));
   const char* key = config.contains("dtype") ? "dtype" : "torch_dtype";
   if (changed) config[key] = dtype == DType::bf16 ? "bfloat16" : "float32";
-  write_whole(to / "config.json", [&](std::ostream& out) { out << config.dump(2) << '\n'; });
+  write_whole(to / "config.json", [&](std::ostream& out) { out << pretty(config) << '\n'; });
 }
 
 static void to_directory(const LlamaCheckpoint& model, const fs::path& to, const ConvertOptions& options,

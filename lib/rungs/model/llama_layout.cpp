@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rungs/base/file.hpp"
+#include "rungs/base/json.hpp"
 
 namespace rungs {
 
@@ -73,7 +74,7 @@ void save_llama_config(const std::filesystem::path& directory, const Config& c, 
   config["tie_word_embeddings"] = c.tied;
   config["torch_dtype"] = dtype == DType::bf16 ? "bfloat16" : dtype == DType::f16 ? "float16" : "float32";
   config["vocab_size"] = c.vocab_size;
-  write_whole(directory / "config.json", [&](std::ostream& out) { out << config.dump(2) << '\n'; });
+  write_whole(directory / "config.json", [&](std::ostream& out) { out << pretty(config) << '\n'; });
 }
 
 }  // namespace rungs

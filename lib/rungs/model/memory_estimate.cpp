@@ -21,9 +21,9 @@ MemoryEstimate memory_estimate(const Config& c, int64_t sequences, int64_t conte
   const int64_t floats = c.is_llama() ? scratch_elements<LlamaScratch>(c) : scratch_elements<DecoderScratch>(c);
   const int64_t ids = 4;  // token, sequence, position, logit_rows
   MemoryEstimate f;
-  f.cache = sequences * int64_t(bytes_of(cache, cache_elements(c, context)));
-  f.scratch = rows * (floats * f32 + ids * i32) + sequences * c.vocab_size * f32;
-  f.rope_tables = c.rotary ? context * c.head_dim * f32 : 0;
+  f.cache = product({sequences, int64_t(bytes_of(cache, cache_elements(c, context)))});
+  f.scratch = sum({product({rows, floats * f32 + ids * i32}), product({sequences, c.vocab_size, f32})});
+  f.rope_tables = c.rotary ? product({context, c.head_dim, f32}) : 0;
   return f;
 }
 

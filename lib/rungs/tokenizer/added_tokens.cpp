@@ -1,16 +1,12 @@
 #include "rungs/tokenizer/added_tokens.hpp"
 
-#include <algorithm>
-
 namespace rungs {
 
-AddedTokens::AddedTokens(const std::vector<std::pair<std::string, int32_t>>& tokens) {
-  for (const auto& [name, id] : tokens) {
-    if (name.empty() || !ids_.emplace(name, id).second) continue;
-    std::vector<uint32_t>& lengths = lengths_[uint8_t(name[0])];
-    const auto at = std::lower_bound(lengths.begin(), lengths.end(), uint32_t(name.size()), std::greater<>());
-    if (at == lengths.end() || *at != name.size()) lengths.insert(at, uint32_t(name.size()));
-  }
+AddedTokens::AddedTokens(std::vector<std::pair<std::string, int32_t>> tokens) : tokens_(std::move(tokens)) {
+  std::vector<LongestMatch::Name> names;
+  for (const auto& [name, id] : tokens_)
+    if (!name.empty()) names.push_back({name, id});
+  names_ = LongestMatch(names);
 }
 
 std::vector<AddedTokens::Stretch> AddedTokens::parts(std::string_view text) const {
@@ -20,19 +16,13 @@ std::vector<AddedTokens::Stretch> AddedTokens::parts(std::string_view text) cons
     if (at > done) parts.push_back({text.substr(done, at - done), -1});
   };
   for (size_t at = 0; at < text.size();) {
-    size_t length = 0;
-    for (const uint32_t candidate : lengths_[uint8_t(text[at])]) {
-      const std::string_view name = text.substr(at, candidate);
-      if (name.size() < candidate) continue;
-      const auto found = ids_.find(std::string(name));
-      if (found == ids_.end()) continue;
+    const LongestMatch::Name* found = names_.find(text.substr(at));
+    if (found) {
       close(at);
-      parts.push_back({name, found->second});
-      length = candidate;
-      break;
+      parts.push_back({text.substr(at, found->text.size()), found->id});
     }
-    at += length ? length : 1;
-    if (length) done = at;
+    at += found ? found->text.size() : 1;
+    if (found) done = at;
   }
   close(text.size());
   return parts;

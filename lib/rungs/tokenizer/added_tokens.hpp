@@ -1,14 +1,14 @@
 /// Tokens that are looked for in the text by their name, before anything else happens to it.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include "rungs/tokenizer/longest_match.hpp"
 
 namespace rungs {
 
@@ -16,9 +16,11 @@ namespace rungs {
 class AddedTokens {
  public:
   AddedTokens() = default;
-  explicit AddedTokens(const std::vector<std::pair<std::string, int32_t>>& tokens);
+  explicit AddedTokens(std::vector<std::pair<std::string, int32_t>> tokens);
+  AddedTokens(AddedTokens&&) = default;  // and no copy: names_ looks at the strings of tokens_
+  AddedTokens& operator=(AddedTokens&&) = default;
 
-  bool empty() const { return ids_.empty(); }
+  bool empty() const { return names_.empty(); }
 
   /// A part of a text: one of the names, or (id -1) what stands between two of them.
   struct Stretch {
@@ -33,8 +35,8 @@ class AddedTokens {
                                       const std::function<std::vector<int32_t>(std::string_view)>& encode) const;
 
  private:
-  std::unordered_map<std::string, int32_t> ids_;
-  std::array<std::vector<uint32_t>, 256> lengths_;  // of the names that begin with a byte, the longest first
+  std::vector<std::pair<std::string, int32_t>> tokens_;
+  LongestMatch names_;
 };
 
 }  // namespace rungs

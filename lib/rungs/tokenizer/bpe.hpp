@@ -2,6 +2,7 @@
 /// Rare Words with Subword Units", algorithm 1.
 #pragma once
 
+#include <bitset>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -21,6 +22,11 @@ struct MergeRule {
 struct TokenEnds {
   int32_t first = -1, last = -1;
 };
+
+/// Bytes of the longest token that is read. A longer one is a broken file: every way to cut a token is looked up.
+inline constexpr size_t longest_token = 4096;
+/// Which lengths occur among the tokens.
+using TokenLengths = std::bitset<longest_token + 1>;
 
 /// What becomes of a pair, and when; no rank: it stays a pair.
 struct Merged {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "rungs/base/error.hpp"
 #include "rungs/base/file.hpp"
 #include "rungs/base/json.hpp"
@@ -16,16 +18,24 @@ BpeTables load_bpe_tables(const std::filesystem::path& path) try {
   const std::string file = path.string();
   const json j = parse_json(read_text(path), file), &model = j.at("model");
   BpeTables bpe;
-  std::map<std::string, int32_t> ids = model.at("vocab").get<std::map<std::string, int32_t>>();
-  for (const json& token : j.at("added_tokens")) {
+  const json &vocabulary = model.at("vocab"), &added = j.at("added_tokens");
+  std::map<std::string, int32_t> ids;
+  const auto id_of = [&](const std::string& name, const json& id) {
+    if (!id.is_number_integer() || id < 0 || id > std::numeric_limits<int32_t>::max())
+      throw FileError(fmt::format("{}: token {}: wanted an id, found {}", file, brief(name), brief(id)));
+    return id.get<int32_t>();
+  };
+  for (const auto& [name, id] : vocabulary.items()) ids[name] = id_of(name, id);
+  for (const json& token : added) {
     const std::string name = token.at("content").get<std::string>();
-    ids[name] = bpe.specials[name] = token.at("id").get<int32_t>();
+    ids[name] = bpe.specials[name] = id_of(name, token.at("id"));
   }
   bpe.tokens.resize(ids.size());
   bpe.byte_tokens.fill(-1);
   for (const auto& [shown, id] : ids) {
-    if (id < 0 || size_t(id) >= ids.size())
-      throw FileError(fmt::format("{}: token {}: wanted an id below {}, found {}", file, shown, ids.size(), id));
+    if (size_t(id) >= ids.size() || !bpe.tokens[size_t(id)].empty())
+      throw FileError(
+          fmt::format("{}: token {}: wanted an id of its own below {}, found {}", file, brief(shown), ids.size(), id));
     const auto read = bpe.specials.contains(shown) ? shown : read_bytes(shown);
     if (!read) throw FileError(fmt::format("{}: token {}: wanted the alphabet of bytes", file, shown));
     const std::string& bytes = bpe.tokens[size_t(id)] = *read;

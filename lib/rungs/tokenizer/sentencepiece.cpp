@@ -38,6 +38,8 @@ SentencePiece::SentencePiece(SentencePieceModel model, const std::string& name) 
   for (int32_t id = 0; id < size(); ++id) {
     const SentencePieceModel::Piece& piece = model_.pieces[size_t(id)];
     if (piece.text.empty()) fail(fmt::format("piece {} is empty", id));
+    if (piece.text.size() > longest_token)
+      fail(fmt::format("piece {} has {} bytes; those of up to {} are read", id, piece.text.size(), longest_token));
     if (!is_utf8(piece.text)) fail(fmt::format("piece {} is not UTF-8", id));
     if (!std::isfinite(piece.score)) fail(fmt::format("piece {} has the score {}", id, piece.score));
     switch (piece.kind) {
@@ -75,6 +77,7 @@ SentencePiece::SentencePiece(SentencePieceModel model, const std::string& name) 
 void SentencePiece::make_rules(const std::string& name) {
   std::unordered_map<std::string_view, int32_t> ids;
   std::vector<float> scores;
+  TokenLengths lengths{0b11110};  // and those of single characters
   for (int32_t id = 0; id < size(); ++id) {
     const SentencePieceModel::Piece& piece = model_.pieces[size_t(id)];
     if (piece.kind != PieceKind::normal) continue;
@@ -82,6 +85,7 @@ void SentencePiece::make_rules(const std::string& name) {
     if (!is_new)
       throw FileError(fmt::format("{}: pieces {} and {} are both {:?}", name, other->second, id, piece.text));
     scores.push_back(piece.score);
+    lengths.set(piece.text.size());
     if (const Character c = first_character(piece.text); c.length == piece.text.size()) characters_.emplace(c.code, id);
   }
   std::sort(scores.begin(), scores.end(), std::greater<>());
@@ -104,6 +108,7 @@ void SentencePiece::make_rules(const std::string& name) {
     const auto rank = std::lower_bound(scores.begin(), scores.end(), score, std::greater<>()) - scores.begin();
     for (size_t cut = first_character(text).length; cut < text.size();
          cut += first_character(text.substr(cut)).length) {
+      if (!lengths[cut] || !lengths[text.size() - cut]) continue;
       const int32_t left = symbol_of(text.substr(0, cut)), right = symbol_of(text.substr(cut));
       if (left >= 0 && right >= 0) rules.push_back({left, right, int32_t(rank), id});
     }

@@ -9,10 +9,11 @@
 
 namespace rungs {
 
-static std::string replaced(std::string text, std::string_view from, std::string_view to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
-  return text;
+static std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
+  std::string changed;
+  for (size_t found; (found = text.find(from)) != std::string_view::npos; text.remove_prefix(found + from.size()))
+    changed.append(text.substr(0, found)).append(to);
+  return changed.append(text);
 }
 std::string with_spaces(const std::string& piece) { return replaced(piece, lower_line, " "); }
 std::string with_lower_lines(const std::string& piece) { return replaced(piece, " ", lower_line); }

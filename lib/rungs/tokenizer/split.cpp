@@ -5,6 +5,8 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include <algorithm>
+
 #include "rungs/base/error.hpp"
 #include "rungs/tokenizer/utf8.hpp"
 
@@ -76,7 +78,7 @@ void Pattern::each_match(std::string_view text, const std::function<void(size_t,
     const int result = pcre2_match(code_->code, subject, text.size(), at, PCRE2_NO_UTF_CHECK, match.get(), nullptr);
     if (result == PCRE2_ERROR_NOMATCH) return;
     if (result < 0) throw UsageError("the text cannot be split: " + message_of(result));
-    const size_t begin = found[0], end = found[1];
+    const size_t begin = std::max(found[0], at), end = std::max(found[1], at);  // \K can say that a match begins before
     if (end > begin) on_match(begin, end);
     at = end > begin ? end : end + first_character(text.substr(end)).length;
     if (end == text.size()) return;

@@ -61,6 +61,7 @@ bool is_tiktoken(const std::filesystem::path& path) {
 Tiktoken::Tiktoken(const std::filesystem::path& path) : special_names_(llama3_specials()), pattern_(llama3_pattern) {
   const std::string name = path.string(), file = read_text(path);
   const std::string_view text = file;
+  TokenLengths lengths;
   for (size_t at = 0, line = 1; at < text.size(); ++line) {
     const size_t end = std::min(text.find('\n', at), text.size());
     const std::string_view row = text.substr(at, end - at);
@@ -72,6 +73,9 @@ Tiktoken::Tiktoken(const std::filesystem::path& path) : special_names_(llama3_sp
     if (space == std::string_view::npos) fail("wanted base64, a space and a rank");
     std::optional<std::string> token = read_base64(row.substr(0, space));
     if (!token) fail("wanted a token in base64");
+    if (token->size() > longest_token)
+      fail(fmt::format("the token has {} bytes; those of up to {} are read", token->size(), longest_token));
+    lengths.set(token->size());
     size_t rank = 0;
     const std::string_view digits = row.substr(space + 1);
     const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), rank);
@@ -95,6 +99,7 @@ Tiktoken::Tiktoken(const std::filesystem::path& path) : special_names_(llama3_sp
   for (size_t id = 0; id < tokens_.size(); ++id) {
     const std::string_view token = tokens_[id];
     for (size_t cut = 1; cut < token.size(); ++cut) {
+      if (!lengths[cut] || !lengths[token.size() - cut]) continue;
       const auto left = ids_.find(token.substr(0, cut));
       if (left == ids_.end()) continue;
       const auto right = ids_.find(token.substr(cut));

@@ -14,13 +14,15 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int64_t most_tokens = 1 << 24;
+/// Ids may leave gaps, but no more than so many: a list of all is kept.
+constexpr int64_t most_gaps = 1 << 16;
 
 std::string byte_name(int byte) { return fmt::format("<0x{:02X}>", byte); }
 
-int32_t id_of(const json& value, const std::string& where) {
-  if (!value.is_number_integer() || value < 0 || value >= most_tokens)
-    throw FileError(fmt::format("{}: wanted an id from 0 to {}, found {}", where, most_tokens - 1, brief(value)));
+int32_t id_of(const json& value, size_t tokens, const std::string& where) {
+  const int64_t most = int64_t(tokens) + most_gaps;
+  if (!value.is_number_integer() || value < 0 || value >= most)
+    throw FileError(fmt::format("{}: wanted an id from 0 to {}, found {}", where, most - 1, brief(value)));
   return value.get<int32_t>();
 }
 
@@ -72,7 +74,7 @@ void TokenizerJson::read_vocabulary(const json& model, const std::string& where)
   if (!vocabulary.is_object() || vocabulary.empty())
     throw FileError(fmt::format("{}: vocab: wanted tokens and their ids, found {}", where, brief(vocabulary)));
   for (const auto& [token, value] : vocabulary.items()) {
-    const int32_t id = id_of(value, fmt::format("{}: vocab: {}", where, brief(token)));
+    const int32_t id = id_of(value, vocabulary.size(), fmt::format("{}: vocab: {}", where, brief(token)));
     if (token.empty()) throw FileError(fmt::format("{}: vocab: token {} is empty", where, id));
     if (size_t(id) >= tokens_.size()) tokens_.resize(size_t(id) + 1);
     if (!tokens_[size_t(id)].empty())
@@ -142,7 +144,7 @@ void TokenizerJson::read_added(const json& list, const std::string& where) {
     Added added;
     added.text = Fields(entry, where).text("content");
     const std::string at = where + ": " + brief(added.text);
-    added.id = id_of(entry.value("id", json()), at);
+    added.id = id_of(entry.value("id", json()), pieces_.size() + list.size(), at);
     added.special = Fields(entry, at).truth("special", false);
     added.normalized = Fields(entry, at).truth("normalized", !added.special);
     added.strips_left = Fields(entry, at).truth("lstrip", false);

@@ -18,8 +18,8 @@ static std::string byte_or_same(const std::string& token) {
   return is_byte ? std::string(1, char(byte)) : token;
 }
 
-static std::string without_front(std::string_view text, const std::string& what, int64_t times) {
-  while (times-- > 0 && text.starts_with(what)) text.remove_prefix(what.size());
+static std::string without_front(std::string_view text, const std::string& what, uint64_t times) {
+  for (; times > 0 && !what.empty() && text.starts_with(what); --times) text.remove_prefix(what.size());
   return std::string(text);
 }
 
@@ -57,7 +57,7 @@ void TokenizerJson::read_decoder(const json& description, const std::string& whe
     const json start = description.value("start", json(0)), stop = description.value("stop", json(0));
     if (!start.is_number_unsigned() || stop != 0)
       throw FileError(where + ": Strip: wanted a count at the start and none at the stop, found " + brief(description));
-    add([what = Fields(description, where).text("content"), times = start.get<int64_t>(), whole = fused](
+    add([what = Fields(description, where).text("content"), times = start.get<uint64_t>(), whole = fused](
             const std::string& token, bool begins) {
       return begins || !whole ? without_front(token, what, times) : token;
     });

@@ -37,15 +37,14 @@ Vocabulary::Vocabulary(const std::filesystem::path& path) {
   bos_ = special(file, "bos_token_id", size(), name);
   eos_ = special(file, "eos_token_id", size(), name);
 
-  ids_.reserve(tokens_.size());
-  for (int32_t id = 0; id < size(); ++id) {
-    if (id == bos_ || id == eos_) continue;
-    const std::string& text = tokens_[size_t(id)];
-    const auto [first, is_new] = ids_.emplace(text, id);
-    if (!is_new)
-      fail(fmt::format("tokens: wanted each string once, found {} at {} and {}", brief(json(text)), first->second, id));
-    longest_ = std::max(longest_, text.size());
-  }
+  std::vector<LongestMatch::Name> names;
+  for (int32_t id = 0; id < size(); ++id)
+    if (id != bos_ && id != eos_) names.push_back({tokens_[size_t(id)], id});
+  names_ = LongestMatch(names);
+  if (names_.size() == names.size()) return;
+  for (const auto& [text, id] : names)
+    if (const int32_t first = names_.find(text)->id; first != id)
+      fail(fmt::format("tokens: wanted each string once, found {} at {} and {}", brief(json(text)), first, id));
 }
 
 std::vector<int32_t> Vocabulary::encode(std::string_view text) const {
@@ -54,15 +53,13 @@ std::vector<int32_t> Vocabulary::encode(std::string_view text) const {
   const std::string_view left = whole;
   std::vector<int32_t> ids;
   for (size_t at = 0; at < left.size();) {
-    auto found = ids_.end();
-    for (size_t length = std::min(longest_, left.size() - at); length > 0 && found == ids_.end(); --length)
-      found = ids_.find(left.substr(at, length));
-    if (found == ids_.end()) {
+    const LongestMatch::Name* found = names_.find(left.substr(at));
+    if (!found) {
       const size_t offset = at - (!spaced && at > 0);
       throw UsageError(fmt::format("byte 0x{:02X} at offset {} of the text has no token", uint8_t(left[at]), offset));
     }
-    ids.push_back(found->second);
-    at += found->first.size();
+    ids.push_back(found->id);
+    at += found->text.size();
   }
   return ids;
 }

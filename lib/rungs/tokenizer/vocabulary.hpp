@@ -6,9 +6,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "rungs/tokenizer/longest_match.hpp"
 #include "rungs/tokenizer/tokenizer.hpp"
 
 namespace rungs {
@@ -18,7 +18,7 @@ class Vocabulary : public Tokenizer {
  public:
   /// Reads vocabulary.json. \throws FileError naming the field, what was wanted and what was found.
   explicit Vocabulary(const std::filesystem::path& path);
-  Vocabulary(const Vocabulary&) = delete;  // ids_ looks at the strings of tokens_
+  Vocabulary(const Vocabulary&) = delete;  // names_ looks at the strings of tokens_
   Vocabulary& operator=(const Vocabulary&) = delete;
 
   const std::vector<std::string>& tokens() const { return tokens_; }
@@ -36,8 +36,7 @@ class Vocabulary : public Tokenizer {
 
  private:
   std::vector<std::string> tokens_;
-  std::unordered_map<std::string_view, int32_t> ids_;  // all but the specials
-  size_t longest_ = 0;                                 // bytes of the longest token
+  LongestMatch names_;  // all but the specials
 };
 
 }  // namespace rungs
