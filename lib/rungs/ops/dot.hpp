@@ -10,9 +10,9 @@
 namespace rungs {
 
 /// Rows of x up to which small_batch_product is a faster way than packed_product (bench/prompts.cpp); beside quantized
-/// weights always, and to unpack f16 takes longer than bf16.
+/// weights always.
 inline int64_t small_batch_rows(DType weight) {
-  return is_quantized(weight) ? std::numeric_limits<int64_t>::max() : weight == DType::f16 ? 64 : 32;
+  return is_quantized(weight) ? std::numeric_limits<int64_t>::max() : 32;
 }
 
 /// Columns [first, last) of out = x · weightᵀ, on the calling thread.  out: (N, K) f32; x: (N, C) f32, arranged where

@@ -26,6 +26,10 @@ constexpr int64_t panel_lanes = hn::MaxLanes(PanelLanes());
 /// panel[c · width + k] is element c of row k.
 constexpr int64_t width = 2 * panel_lanes, depth = 8192 / width;
 
+/// Without an instruction for it, Highway makes a number of an infinity (ops/upcast.cpp).
+#undef RUNGS_PROMOTES_F16
+#define RUNGS_PROMOTES_F16 (HWY_TARGET <= HWY_AVX2 || HWY_ARCH_ARM)
+
 /// Rows of x whose sums stand in registers, two vectors each.
 #if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM
 constexpr int most_rows = 12;  // there are 32
@@ -94,7 +98,7 @@ HWY_INLINE void transpose(const uint32_t* const* row, hn::Vec<PanelBits> (&out)[
   out[2] = hn::InterleaveLower(d, upper_even, upper_odd), out[3] = hn::InterleaveUpper(d, upper_even, upper_odd);
 }
 
-/// What 32 bits of f32 or two bf16 stand for, to one column of a panel or two.
+/// What 32 bits of f32, two bf16 or two f16 stand for, to one column of a panel or two.
 HWY_INLINE void store_columns(float* panel, hn::Vec<PanelBits> bits, const float*) {
   hn::Store(hn::BitCast(PanelLanes(), bits), PanelLanes(), panel);
 }
@@ -103,6 +107,19 @@ HWY_INLINE void store_columns(float* panel, hn::Vec<PanelBits> bits, const bf16*
   hn::Store(hn::BitCast(PanelLanes(), hn::ShiftLeft<16>(bits)), PanelLanes(), panel);
   hn::Store(hn::BitCast(PanelLanes(), upper), PanelLanes(), panel + width);
 }
+#if RUNGS_PROMOTES_F16
+HWY_INLINE hn::Vec<PanelLanes> lower_f16(hn::Vec<PanelBits> bits) {
+  const hn::RebindToSigned<PanelBits> whole;
+  const hn::Rebind<uint16_t, PanelLanes> halves;
+  const hn::Rebind<hwy::float16_t, PanelLanes> f16s;
+  const auto lower = hn::BitCast(whole, hn::And(bits, hn::Set(PanelBits(), 0xffffu)));
+  return hn::PromoteTo(PanelLanes(), hn::BitCast(f16s, hn::DemoteTo(halves, lower)));
+}
+HWY_INLINE void store_columns(float* panel, hn::Vec<PanelBits> bits, const f16*) {
+  hn::Store(lower_f16(bits), PanelLanes(), panel);
+  hn::Store(lower_f16(hn::ShiftRight<16>(bits)), PanelLanes(), panel + width);
+}
+#endif
 
 #endif
 
@@ -134,6 +151,9 @@ void pack_panel(float* panel, const Tensor& w, int64_t k, int64_t rows, int64_t 
   const int64_t C = w.cols(), at = k * C + c;
   if (w.dtype() == DType::f32) return pack(panel, w.data() + at, rows, C, n);
   if (w.dtype() == DType::bf16) return pack(panel, w.data<bf16>() + at, rows, C, n);
+#if RUNGS_PROMOTES_F16
+  if (w.dtype() == DType::f16) return pack(panel, w.data<f16>() + at, rows, C, n);
+#endif
   HWY_ALIGN float upcasted[width * depth];
   upcast(upcasted, w, at, n, rows, C);
   pack(panel, static_cast<const float*>(upcasted), rows, n, n);
