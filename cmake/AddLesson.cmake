@@ -89,6 +89,7 @@ function(add_cases name)
       target_link_libraries(${name}_${which}_glue PRIVATE cuda_on_cpu_checked)
     endif()
     target_compile_options(${name}_${which}_glue PRIVATE -O0 -g)
+    target_compile_definitions(${name}_${which}_glue PRIVATE _GLIBCXX_ASSERTIONS)  # as the headers that it reuses
     target_precompile_headers(${name}_${which}_glue REUSE_FROM runner_main)
   endforeach()
 endfunction()
@@ -123,7 +124,8 @@ function(add_runners name)
   target_link_libraries(${name}_solution PRIVATE ${name}_lib${checked})
   # A half-written file has unused names, and no warning may keep it from its verdict.
   set_target_properties(${name}_mine PROPERTIES EXCLUDE_FROM_ALL ON COMPILE_WARNING_AS_ERROR OFF)
-  target_compile_options(${name}_mine PRIVATE -Wno-unused -Wno-unused-parameter)
+  # What is never right is an error all the same.
+  target_compile_options(${name}_mine PRIVATE -Wno-unused -Wno-unused-parameter -Werror=return-type -Werror=return-local-addr)
   target_compile_options(${name}_mistakes PRIVATE -w)  # wrong code may well warn
   target_compile_options(${name}_starter PRIVATE -w)
 endfunction()

@@ -87,6 +87,67 @@ TEST_CASE("a file that does not compile, or lacks a function") {
   CHECK(learner.text.find("undefined") == std::string::npos);
 }
 
+static std::string with(std::string code, const std::string& from, const std::string& to) {
+  const size_t at = code.find(from);
+  REQUIRE(at != code.npos);
+  return code.replace(at, from.size(), to);
+}
+
+TEST_CASE("a function that forgets its return does not compile") {
+  Learner learner;
+  learner.writes("01_tensor", with(solution_of("01_tensor"), "  return row * columns + column;\n", ""));
+  CHECK(learner.types("check 1") == 1);
+  CHECK(learner.text == Contains("error: no return statement"));
+  CHECK(learner.text == Contains("does not compile"));
+}
+
+TEST_CASE("what the compiler warns of is shown, when nothing was compiled anew, too") {
+  Learner learner;
+  const std::string code = solution_of("01_tensor");
+  const std::string warns = "  if ((row & columns) == 0 & row > 0) return 0;\n  return row * columns + column;\n";
+  learner.writes("01_tensor", with(code, "  return row * columns + column;\n", warns));
+  for (int time = 0; time < 2; ++time) {
+    CHECK(learner.types("check 1") == 1);
+    CHECK(learner.text == Contains("It compiles, with a warning that may be the reason for what follows:"));
+    CHECK(learner.text == Contains("01_tensor.cpp:7:"));
+    CHECK(learner.text == Contains("[-Wparentheses]"));
+    CHECK(learner.text == Contains("Pass rate: "));
+  }
+  learner.writes("01_tensor", code);
+  CHECK(learner.types("check 1") == 0);
+  CHECK(learner.text.find("warning") == std::string::npos);
+}
+
+TEST_CASE("an index that runs below zero is no pass") {
+  Learner learner;
+  const std::string code = solution_of("14_tokenizer");
+  const size_t begin = code.find("  for (size_t back = 1;"), end = code.find("  // <<<", begin);
+  REQUIRE(end != code.npos);
+  learner.writes("14_tokenizer", with(code, code.substr(begin, end - begin), R"(
+  for (size_t i = held.size() - 1; i >= 0; i--) {
+    const size_t length = character_length(uint8_t(held[i]));
+    if (length == 0) continue;
+    if (length > held.size() - i) whole = i;
+    break;
+  }
+)"));
+  CHECK(learner.types("check 14") == 1);
+  CHECK(learner.text == Contains("[-Wtype-limits]"));
+  CHECK(learner.text == Contains("an index outside a vector or a text"));
+}
+
+TEST_CASE("what a case printed is shown line by line, of the case that is told of alone") {
+  Learner learner;
+  const std::string code = with(solution_of("01_tensor"), "  return row * columns + column;\n",
+                                "  std::printf(\"row %d\\n  column  %d\\x1b[2J\\n\", int(row), int(column));\n"
+                                "  return row + columns + column;\n");
+  learner.writes("01_tensor", "#include <cstdio>\n" + code);
+  CHECK(learner.types("check 1") == 1);
+  CHECK(learner.text == Contains("It printed:\n  | row "));
+  CHECK(learner.text == Contains("\n  |   column  "));
+  CHECK(learner.text.find('\x1b') == std::string::npos);
+}
+
 TEST_CASE("a known mistake is named, and a change after a pass is noticed") {
   Learner learner;
   std::string code = solution_of("06_causal_mask");

@@ -69,6 +69,17 @@ void prints_100_mb(Tensor&) {
 
 void exits(Tensor&) { std::exit(0); }
 
+void indexes_a_vector_outside(Tensor& out) {
+  const std::vector<float> few(3);
+  out(0, 0) = few[size_t(zero()) + 1000];
+}
+
+void throws_40000_letters(Tensor&) { throw std::runtime_error(std::string(40000, 'x')); }
+
+void throws_commands_of_a_terminal(Tensor&) { throw std::runtime_error("\x1b[2J\nPass rate: 100.00%"); }
+
+void throws_what_is_no_utf8(Tensor&) { throw std::runtime_error("\xFF\xC0"); }
+
 void throws_a_number(Tensor&) { throw 7; }
 
 void throws_where_none_may_pass(Tensor&) {
@@ -98,9 +109,12 @@ void names_another_kind(Tensor&) {
   send(grader, m);
 }
 
-/// Both processes come back from here, and both would answer.
+/// Both processes come back from here, and both would answer: the child first.
 void forks(Tensor&) {
-  if (fork() == 0) std::printf("child %d\n", getpid()), std::fflush(stdout);
+  if (fork() == 0)
+    std::printf("child %d\n", getpid()), std::fflush(stdout);
+  else
+    usleep(200'000);
 }
 
 /// The child holds the pipes open for longer than anyone waits; no handler of fork() runs.
@@ -164,6 +178,10 @@ std::span<const Implementation> rungs::implementations() {
                                         BUT(takes_all_memory),
                                         BUT(prints_100_mb),
                                         BUT(exits),
+                                        BUT(indexes_a_vector_outside),
+                                        BUT(throws_40000_letters),
+                                        BUT(throws_commands_of_a_terminal),
+                                        BUT(throws_what_is_no_utf8),
                                         BUT(throws_a_number),
                                         BUT(throws_where_none_may_pass),
                                         BUT(closes_everything),

@@ -50,6 +50,21 @@ std::string compiler_output(const std::string& output) {
   return text;
 }
 
+/// The first of the warnings that a file which compiles has; "": it has none.
+std::string warnings(const std::string& output) {
+  constexpr size_t most = 5;
+  const std::string text = compiler_output(output);
+  size_t end = 0, count = 0, begin = 0;
+  for (size_t at = 0; (at = text.find(": warning: ", at)) != text.npos; ++at) {
+    if (count == 0) begin = text.rfind('\n', at) + 1;  // npos + 1 is 0
+    if (++count == most + 1) end = text.rfind('\n', at) + 1;
+  }
+  if (count == 0) return "";
+  const std::string rest = count > most ? fmt::format("and {} more\n", count - most) : "";
+  return fmt::format("It compiles, with a warning that may be the reason for what follows:\n{}{}\n",
+                     text.substr(begin, end ? end - begin : text.npos), rest);
+}
+
 /// The functions that a linker did not find, a line each. GNU ld, gold, lld and mold each have their own words.
 std::string missing_functions(const std::string& output) {
   static const std::regex missing("undefined (?:reference to [`']|symbol: )([^\n]*?)'?\n");
@@ -157,7 +172,7 @@ int check_lesson(const std::string& word) {
     return 1;
   }
   Grade last = grade(lesson, Suite::evaluate, mine(lesson));
-  fmt::print("{}", screen(last, wants_colour(stdout)));
+  fmt::print("{}{}", warnings(b.output), screen(last, wants_colour(stdout)));
   if (last.all_passed() && lesson.has_cache()) {
     last = grade(lesson, Suite::kv_evaluate, mine(lesson));
     fmt::print("\n{}", screen(last, wants_colour(stdout)));

@@ -104,6 +104,12 @@ void write_include(const std::string& file, const fs::path& path) {
 Build build_mine(Lesson& lesson) {
   write_include(lesson.name + ".cpp", lesson.mine);
   Build b = build({lesson.name + "_mine", lesson.name + "_mistakes"});
+  // What the compiler said of the file is kept: where nothing has changed it says nothing.
+  const fs::path said = fs::path(RUNGS_BINARY_DIR) / "mine" / (lesson.name + ".said");
+  if (b.output.find("mine/" + lesson.name + ".cpp.") != b.output.npos)
+    write_where_different(said, b.output);
+  else if (b.ok && fs::exists(said))
+    b.output = read_text(said);
   if (b.ok) lesson = lesson_called(lesson.name);  // with the list of mistakes that was just made
   return b;
 }

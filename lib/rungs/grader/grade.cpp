@@ -49,9 +49,21 @@ std::string tell_diagnosis(const Diagnosis& d, const Lesson& lesson) {
   return text;
 }
 
-/// The story of one failing case; fills in the diagnosis.
-std::string tell(Grade& g, const Lesson& lesson, Runner& mine, Runner& fresh) {
+/// What was printed, line by line as it was; only long lines are wrapped.
+std::string tell_printed(const std::string& printed) {
+  std::string text;
+  for (size_t begin = 0, end; begin < printed.size(); begin = end + 1) {
+    end = std::min(printed.find('\n', begin), printed.size());
+    const std::string line = printable(std::string_view(printed).substr(begin, end - begin));
+    text += line.size() <= 76 ? "  | " + line + "\n" : wrapped(line, 76, "  | ") + "\n";
+  }
+  return text;
+}
+
+/// The story of one failing case; fills in the diagnosis and what that case printed.
+std::string tell(Grade& g, const Lesson& lesson, Runner& mine, Runner& fresh, const std::vector<std::string>& printed) {
   const size_t at = case_to_tell(g);
+  g.printed = printed[at];
   const Verdict& v = g.verdicts[at];
   const Case& c = g.cases[at];
   std::string text = fmt::format("{}{}\n", c.input.name, c.says.empty() ? "" : ": " + c.says);
@@ -92,13 +104,15 @@ Grade grade(const Lesson& lesson, Suite suite, const Candidate& candidate) {
   g.lesson = lesson.name, g.suite = name_of(suite), g.graded = candidate.called;
   g.cases = cases_of(lesson, suite);
   Runner under_grade(candidate.program, candidate.implementation);
+  std::vector<std::string> printed;  // of each case
   for (const Case& c : g.cases) {
     g.verdicts.push_back(judge(under_grade.run(c.input), c));
     g.passed += g.verdicts.back().pass;
+    printed.push_back(under_grade.printed());
+    if (g.printed.empty()) g.printed = printed.back();  // where all pass, of the first that prints
   }
-  g.printed = under_grade.printed();
   Runner fresh(candidate.program, candidate.implementation);
-  if (!g.all_passed() && !g.cases.empty()) g.story = tell(g, lesson, under_grade, fresh);
+  if (!g.all_passed() && !g.cases.empty()) g.story = tell(g, lesson, under_grade, fresh, printed);
   return g;
 }
 
@@ -127,7 +141,7 @@ std::string screen(const Grade& g, bool colour) {
                                  78 - std::min<size_t>(70, g.lesson.size() + 2 + g.suite.size()));
   text += by_function(g, colour);
   if (!g.story.empty()) text += "\n" + g.story;
-  if (!g.printed.empty()) text += "\nIt printed:\n" + wrapped(g.printed, 76, "  | ") + "\n";
+  if (!g.printed.empty()) text += "\nIt printed:\n" + tell_printed(g.printed);
   const std::string rate = pass_rate(g.passed, g.cases.size());
   const auto style =
       fmt::emphasis::bold | fmt::fg(g.all_passed() ? fmt::terminal_color::green : fmt::terminal_color::red);

@@ -19,7 +19,7 @@ struct Grade {
   size_t passed = 0;
   Diagnosis diagnosis;  ///< of the failing cases
   std::string story;  ///< of one failing case: what is wrong, where it begins, which mistake it is; "" when all passed
-  std::string printed;  ///< what the code under grade printed, its end
+  std::string printed;  ///< what the code under grade printed in the case that is told of, its end
 
   bool all_passed() const { return passed == cases.size() && !cases.empty(); }
 };

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "rungs/base/text.hpp"
+
 namespace rungs {
 
 Runner::Runner(std::filesystem::path program, std::string implementation, RunnerLimits limits)
@@ -108,6 +110,7 @@ static Message input_message(const std::string& name, const Tensor& tensor) {
 }
 
 Outcome Runner::run(const CaseInput& in) {
+  if (ftruncate(printed_, 0) == 0) lseek(printed_, 0, SEEK_SET);  // the process writes at the same place
   if (pid_ < 0) start();
   const Deadline until = std::chrono::steady_clock::now() + std::chrono::milliseconds(limits_.milliseconds);
   for (const auto& [name, tensor] : in.in) send(to_, input_message(name, tensor), until);
@@ -118,6 +121,12 @@ Outcome Runner::run(const CaseInput& in) {
 }
 
 static constexpr int milliseconds_once_late = 1000;
+
+/// A sentence of the code under grade, which may be as long as it likes and hold what commands a terminal.
+static std::string shown(const std::string& text) {
+  constexpr size_t most = 2000;
+  return printable(std::string_view(text).substr(0, most)) + (text.size() > most ? "..." : "");
+}
 
 /// Takes in what the process sends for one case, until it says how the case ended.
 Outcome Runner::listen(Deadline until) {
@@ -146,10 +155,10 @@ Outcome Runner::listen(Deadline until) {
         outcome.how = Outcome::done, outcome.recording.linear_rows = m.number;
         return outcome;
       case Message::not_written:
-        outcome.how = Outcome::not_written, outcome.says = m.text;
+        outcome.how = Outcome::not_written, outcome.says = shown(m.text);
         return outcome;
       case Message::threw:
-        outcome.how = Outcome::threw, outcome.says = m.text;
+        outcome.how = Outcome::threw, outcome.says = shown(m.text);
         return outcome;
       default:
         received = Received::broken;
@@ -179,7 +188,10 @@ std::string Runner::why_it_ended() {
   const char* hint = "";
   if (signal == SIGSEGV || signal == SIGBUS) hint = ": memory that is not its own, or calls without end";
   if (signal == SIGFPE) hint = ": an integer divided by zero";
-  if (signal == SIGABRT) hint = ": memory written outside its bounds, or an exception where none may pass";
+  if (signal == SIGABRT)
+    hint = printed().find("Assertion '") != std::string::npos
+               ? ": an index outside a vector or a text, or a value taken where none is"
+               : ": memory written outside its bounds, or an exception where none may pass";
   return fmt::format("It crashed: {} (signal {}){}.", strsignal(signal), signal, hint);
 }
 

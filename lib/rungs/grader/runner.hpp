@@ -35,7 +35,7 @@ class Runner {
   /// Runs one case; starts the process when none is alive. Never throws for what the code under grade does.
   /// \throws Error when the program is not there.
   Outcome run(const CaseInput& in);
-  /// What the process printed since it started, at most the last `most` bytes.
+  /// What the process printed in the last case, at most the last `most` bytes.
   std::string printed(size_t most = 600) const;
 
  private:

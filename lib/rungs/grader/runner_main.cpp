@@ -6,8 +6,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iostream>
 #include <new>
 
 #include "rungs/grader/implementation.hpp"
@@ -50,6 +52,7 @@ static Message run_case(const Implementation& implementation, const CaseInput& i
   } catch (...) {
     last.kind = Message::threw, last.text = "something that is not a std::exception";
   }
+  std::fflush(stdout), std::cout.flush();  // what was printed belongs to this case
   return last;
 }
 

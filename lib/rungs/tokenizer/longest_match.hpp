@@ -12,7 +12,7 @@ namespace rungs {
 /// left: finding one takes as many steps as it has characters, however many begin alike.
 class LongestMatch {
  public:
-  struct Name {
+  struct Name {  ///< What is found.
     std::string_view text;  ///< not owned
     int32_t id;
   };
