@@ -59,7 +59,7 @@ TEST_CASE("a row's product is the same among few others and among many, on one t
                                   {70, 2112, 2062},
                                   {300, 2304, 37}}) {
       if (C % elements_of_block(dtype) != 0) continue;
-      const auto is_small = [&](int64_t rows) { return rows <= small_batch_rows(dtype); };
+      const auto is_small = [&](int64_t rows) { return rows <= small_batch_rows(dtype, C); };
       const Tensor x = random_tensor({N, C}, 1), weight = random_weight({K, C}, 2, dtype);
       Tensor all({N, K});
       ops.linear(all, x, weight, {});

@@ -7,7 +7,9 @@
 
 namespace rungs {
 
-static bool is_small(const Tensor& x, const Tensor& weight) { return x.rows() <= small_batch_rows(weight.dtype()); }
+static bool is_small(const Tensor& x, const Tensor& weight) {
+  return x.rows() <= small_batch_rows(weight.dtype(), weight.cols());
+}
 
 /// x as some_columns() reads it beside this weight, until the next call.
 ConstTensor CpuOps::arranged(const Tensor& x, const Tensor& weight) {
@@ -19,8 +21,8 @@ ConstTensor CpuOps::arranged(const Tensor& x, const Tensor& weight) {
   if (is_small(x, weight))
     in_parts(N, 1, threads, [&](int64_t first, int64_t last) { arrange(rows, x, weight.dtype(), first, last); });
   else
-    in_parts(x.cols(), packed_columns(), threads,
-             [&](int64_t first, int64_t last) { pack_columns(rows, x, first, last); });
+    in_parts(rows.cols(), packed_at_a_time(), threads,
+             [&](int64_t first, int64_t last) { pack_columns(rows, x, weight.dtype(), first, last); });
   return rows.view();
 }
 

@@ -9,9 +9,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
+#include "rungs/ops/dot_instructions-inl.hpp"
 #include "rungs/ops/floats.hpp"
 #include "rungs/ops/lane_sums-inl.hpp"
+#include "rungs/ops/processor.hpp"
 #include "rungs/ops/quantized_product.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -55,6 +58,26 @@ static HWY_INLINE Vector half(const bf16* w) {
   return hn::BitCast(Lanes(), p == 0 ? hn::ShiftLeft<16>(pairs) : hn::And(pairs, hn::Set(bits, 0xffff0000u)));
 }
 
+/// Half p of x times those elements of a row of w, added to the sums of each lane.
+template <int p, class W>
+static HWY_INLINE Vector add_products(Vector sum, Vector w, Vector x, const W*) {
+  return hn::MulAdd(w, x, sum);
+}
+
+#if RUNGS_DOT_INSTRUCTIONS
+/// bf16 that the processor multiplies in pairs: "halves" 0 and 1 are both all of them, beside the upper and the lower
+/// part of x (upper_and_lower()).
+struct PairedBf16 : bf16 {};
+template <int p>
+static HWY_INLINE Vector half(const PairedBf16* w) {
+  return hn::LoadU(Lanes(), reinterpret_cast<const float*>(w));
+}
+template <int p>
+static HWY_INLINE Vector add_products(Vector sum, Vector w, Vector x, const PairedBf16*) {
+  return add_dots_of_bf16(sum, hn::BitCast(Pairs(), w), hn::BitCast(Pairs(), x));
+}
+#endif
+
 /// Four rows of w.
 template <class W>
 struct FourRows {
@@ -70,7 +93,7 @@ static HWY_INLINE void multiply_add(Vector (&sum)[4][R], const FourRows<W>& rows
   HWY_UNROLL(8) for (int r = 0; r < R; ++r) x_r[r] = hn::LoadU(Lanes(), x + r * x_stride + c + p * lanes());
   HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
     const Vector weight = half<p>(rows.w[i] + c);
-    HWY_UNROLL(8) for (int r = 0; r < R; ++r) sum[i][r] = hn::MulAdd(weight, x_r[r], sum[i][r]);
+    HWY_UNROLL(8) for (int r = 0; r < R; ++r) sum[i][r] = add_products<p>(sum[i][r], weight, x_r[r], rows.w[i]);
   }
 }
 
@@ -90,8 +113,7 @@ static HWY_INLINE void block(float* out, int64_t out_stride, const FourRows<W>& 
     for (int64_t c = first; c < whole; c += step) {
       multiply_add<0>(sum, rows, x, x_stride, c);
       multiply_add<1>(sum, rows, x, x_stride, c);
-      if (R == 1 && sizeof(W) == 2)  // the processor asks for what comes next by itself too, but stops at every page
-        HWY_UNROLL(4) for (int i = 0; i < 4; ++i) hwy::Prefetch(rows.w[i] + c + 256);
+      if (sizeof(W) == 2) HWY_UNROLL(4) for (int i = 0; i < 4; ++i) hwy::Prefetch(rows.w[i] + c + 1024);
     }
     HWY_UNROLL(8) for (int r = 0; r < R; ++r) {
       float some[4];
@@ -106,29 +128,24 @@ static HWY_INLINE void block(float* out, int64_t out_stride, const FourRows<W>& 
     for (int i = 0; i < 4; ++i) out[r * out_stride + rows.k[i]] = totals[r][i];
 }
 
-/// Four rows of w with N of x, as many at a time as registers allow, and none alone that could be one of two. To upcast
-/// 16 bits takes registers too.
+/// The same for a number of rows of x that only this call knows.
+template <int R, class W>
+static HWY_INLINE void block_of(int64_t rows_of_x, float* out, int64_t out_stride, const FourRows<W>& rows,
+                                const float* x, int64_t x_stride, int64_t n, bool adds) {
+  if (rows_of_x == R) return block<R>(out, out_stride, rows, x, x_stride, n, adds);
+  if constexpr (R > 1) block_of<R - 1>(rows_of_x, out, out_stride, rows, x, x_stride, n, adds);
+}
+
+/// Four rows of w with N of x, in as few parts as registers allow and of nearly equal size. To upcast 16 bits takes
+/// registers too.
 template <class W>
 static HWY_INLINE void rows_of_x(float* out, int64_t out_stride, const FourRows<W>& rows, const float* x, int64_t N,
                                  int64_t x_stride, int64_t n, bool adds) {
   constexpr int most = sizeof(W) == 4 || widest > 3 ? widest : 2;
-  for (int64_t done = 0; done < N;) {
-    const int64_t left = N - done;
-    const bool one_would_be_left = left == most + 1 && most > 2;
-    const int64_t R = left >= most && !one_would_be_left ? most
-                      : left == 3 || left > 4            ? 3
-                                                         : std::min<int64_t>(left, 2);
-    float* o = out + done * out_stride;
-    const float* x_r = x + done * x_stride;
-    if (R == most)
-      block<most>(o, out_stride, rows, x_r, x_stride, n, adds);
-    else if (R == 3)
-      block<3>(o, out_stride, rows, x_r, x_stride, n, adds);
-    else if (R == 2)
-      block<2>(o, out_stride, rows, x_r, x_stride, n, adds);
-    else
-      block<1>(o, out_stride, rows, x_r, x_stride, n, adds);
-    done += R;
+  const int64_t parts = (N + most - 1) / most;
+  for (int64_t p = 0; p < parts; ++p) {
+    const int64_t first = N * p / parts, some = N * (p + 1) / parts - first;
+    block_of<most>(some, out + first * out_stride, out_stride, rows, x + first * x_stride, x_stride, n, adds);
   }
 }
 
@@ -170,6 +187,15 @@ static void dots_bf16(float* out, int64_t out_stride, const float* x, int64_t N,
   dots(out, out_stride, x, N, x_stride, w, K, w_stride, C);
 }
 
+static void dots_of_pairs(float* out, int64_t out_stride, const float* x, int64_t N, int64_t x_stride, const bf16* w,
+                          int64_t K, int64_t w_stride, int64_t C) {
+#if RUNGS_DOT_INSTRUCTIONS
+  dots(out, out_stride, x, N, x_stride, reinterpret_cast<const PairedBf16*>(w), K, w_stride, C);
+#else
+  dots(out, out_stride, x, N, x_stride, w, K, w_stride, C);  // not called
+#endif
+}
+
 /// out = x in the order in which the halves of bf16 come.
 static void evens_then_odds(float* out, const float* x, int64_t C) {
   const Lanes d;
@@ -182,6 +208,26 @@ static void evens_then_odds(float* out, const float* x, int64_t C) {
   std::copy(x + whole, x + C, out + whole);
 }
 
+/// out = x in two bf16 that add up to 17 bits of it: pairs of the upper parts, pairs of the lower ones, and so on.
+static void upper_and_lower(float* out, const float* x, int64_t C) {
+#if RUNGS_DOT_INSTRUCTIONS
+  const Lanes d;
+  const auto rest = [=](Vector v, hn::Vec<Pairs> upper) HWY_ATTR {  // of what is no finite number there is none
+    const Vector left = hn::Sub(v, hn::BitCast(d, upper));
+    return rounded(hn::IfThenElseZero(hn::IsFinite(left), left));
+  };
+  for (int64_t c = 0; c < C; c += 2 * lanes()) {
+    Vector even, odd;
+    hn::LoadInterleaved2(d, x + c, even, odd);
+    const auto upper_even = rounded(even), upper_odd = rounded(odd);
+    hn::StoreU(hn::BitCast(d, paired(upper_even, upper_odd)), d, out + c);
+    hn::StoreU(hn::BitCast(d, paired(rest(even, upper_even), rest(odd, upper_odd))), d, out + c + lanes());
+  }
+#else
+  std::copy_n(x, C, out);                                    // not called
+#endif
+}
+
 }  // namespace rungs::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -191,7 +237,9 @@ namespace rungs {
 HWY_EXPORT(dots_f32);
 HWY_EXPORT(dots_bf16);
 HWY_EXPORT(dots_f16);
+HWY_EXPORT(dots_of_pairs);
 HWY_EXPORT(evens_then_odds);
+HWY_EXPORT(upper_and_lower);
 
 void small_batch_product(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last) {
   const int64_t N = x.rows(), K = weight.rows(), C = x.cols();
@@ -202,12 +250,23 @@ void small_batch_product(Tensor& out, const Tensor& x, const Tensor& weight, int
   };
   switch (weight.dtype()) {
     case DType::bf16:
-      return run(HWY_DYNAMIC_DISPATCH(dots_bf16), weight.data<bf16>());
+      return run(
+          takes_bf16_dots(weight.dtype(), C) ? HWY_DYNAMIC_DISPATCH(dots_of_pairs) : HWY_DYNAMIC_DISPATCH(dots_bf16),
+          weight.data<bf16>());
     case DType::f16:
       return run(HWY_DYNAMIC_DISPATCH(dots_f16), weight.data<f16>());
     default:
       return run(HWY_DYNAMIC_DISPATCH(dots_f32), weight.data());
   }
+}
+
+bool takes_bf16_dots(DType weight, int64_t C) {
+  return weight == DType::bf16 && C % 32 == 0 && C >= 256 && uses_bf16_dot();
+}
+
+int64_t small_batch_rows(DType weight, int64_t C) {
+  if (is_quantized(weight)) return std::numeric_limits<int64_t>::max();
+  return takes_bf16_dots(weight, C) ? 16 : 32;
 }
 
 int64_t arranged_floats(int64_t C, DType weight) {
@@ -217,7 +276,9 @@ int64_t arranged_floats(int64_t C, DType weight) {
 void arrange(Tensor& out, const Tensor& x, DType weight, int64_t first, int64_t last) {
   if (is_quantized(weight)) return quantize_rows(out, x, first, last);
   const int64_t C = x.cols();
-  for (int64_t n = first; n < last; ++n) HWY_DYNAMIC_DISPATCH(evens_then_odds)(out.data() + n * C, x.data() + n * C, C);
+  const auto arrange_row =
+      takes_bf16_dots(weight, C) ? HWY_DYNAMIC_DISPATCH(upper_and_lower) : HWY_DYNAMIC_DISPATCH(evens_then_odds);
+  for (int64_t n = first; n < last; ++n) arrange_row(out.data() + n * C, x.data() + n * C, C);
 }
 
 }  // namespace rungs

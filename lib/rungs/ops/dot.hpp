@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 
 #include "rungs/tensor/tensor.hpp"
 
@@ -11,9 +10,12 @@ namespace rungs {
 
 /// Rows of x up to which small_batch_product is a faster way than packed_product (bench/prompts.cpp); beside quantized
 /// weights always.
-inline int64_t small_batch_rows(DType weight) {
-  return is_quantized(weight) ? std::numeric_limits<int64_t>::max() : 32;
-}
+int64_t small_batch_rows(DType weight, int64_t C);
+
+/// Whether the product with rows of C elements of this dtype is made of the processor's dots of bf16
+/// (ops/processor.hpp). small_batch_product then takes x as the sum of two bf16, 17 bits of it, and packed_product as
+/// one. Short rows stay in f32: the roundings of sums, beside which those bits count little, grow with C.
+bool takes_bf16_dots(DType weight, int64_t C);
 
 /// Columns [first, last) of out = x · weightᵀ, on the calling thread.  out: (N, K) f32; x: (N, C) f32, arranged where
 /// arranged_floats() says so; weight: (K, C). The sums are f32; an element is the same to the last bit

@@ -8,7 +8,10 @@
 
 #include <algorithm>
 
+#include "rungs/ops/dot.hpp"
+#include "rungs/ops/dot_instructions-inl.hpp"
 #include "rungs/ops/floats.hpp"
+#include "rungs/ops/panel-inl.hpp"
 #include "rungs/ops/upcast.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -18,13 +21,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 namespace {
 
-using PanelLanes = hn::ScalableTag<float>;
-using PanelBits = hn::RebindToUnsigned<PanelLanes>;
-constexpr int64_t panel_lanes = hn::MaxLanes(PanelLanes());
-
 /// A panel is so many elements of so many rows of w, two vectors wide and as deep as the nearest cache holds:
-/// panel[c · width + k] is element c of row k.
-constexpr int64_t width = 2 * panel_lanes, depth = 8192 / width;
+/// panel[c · width + k] is element c of row k. Of each `depth` elements of x one tile of rows stands after the other,
+/// and element c of its row r at x[c · rows + r]. Where the processor multiplies pairs of bf16, two of them are one
+/// element.
+constexpr int64_t width = panel_width, depth = 8192 / width;
 
 /// Without an instruction for it, Highway makes a number of an infinity (ops/upcast.cpp).
 #undef RUNGS_PROMOTES_F16
@@ -37,16 +38,24 @@ constexpr int most_rows = 12;  // there are 32
 constexpr int most_rows = 6;
 #endif
 
-/// The rows of x in tiles of nearly equal size, so that a row more costs little: tile t begins at row first(t). Of each
-/// `depth` columns of x, one tile stands after the other, and element c of its row r at x[c · rows + r].
-struct Tiles {
-  int64_t N, count = (N + most_rows - 1) / most_rows;
-  int64_t first(int64_t t) const { return N * t / count; }
-  int64_t rows(int64_t t) const { return first(t + 1) - first(t); }
+struct Floats {
+  static HWY_INLINE hn::Vec<PanelLanes> add(hn::Vec<PanelLanes> sum, hn::Vec<PanelLanes> w, hn::Vec<PanelLanes> x) {
+    return hn::MulAdd(x, w, sum);
+  }
 };
 
+#if RUNGS_DOT_INSTRUCTIONS
+struct PairsOfBf16 {
+  static HWY_INLINE hn::Vec<PanelLanes> add(hn::Vec<PanelLanes> sum, hn::Vec<PanelLanes> w, hn::Vec<PanelLanes> x) {
+    return add_dots_of_bf16(sum, hn::BitCast(Pairs(), w), hn::BitCast(Pairs(), x));
+  }
+};
+#else
+using PairsOfBf16 = Floats;  // not used
+#endif
+
 /// out (R, width) = the sums of R rows of x with a panel of n columns, added to what stands there if it `adds`.
-template <int R>
+template <class Elements, int R>
 HWY_INLINE void tile(float* out, int64_t out_stride, const float* x, const float* panel, int64_t n, bool adds) {
   const PanelLanes d;
   hn::Vec<PanelLanes> sum[R][2];
@@ -57,8 +66,8 @@ HWY_INLINE void tile(float* out, int64_t out_stride, const float* x, const float
     const auto w_0 = hn::Load(d, panel + c * width), w_1 = hn::Load(d, panel + c * width + panel_lanes);
     HWY_UNROLL(12) for (int r = 0; r < R; ++r) {
       const auto x_r = hn::Set(d, x[c * R + r]);
-      sum[r][0] = hn::MulAdd(x_r, w_0, sum[r][0]);
-      sum[r][1] = hn::MulAdd(x_r, w_1, sum[r][1]);
+      sum[r][0] = Elements::add(sum[r][0], w_0, x_r);
+      sum[r][1] = Elements::add(sum[r][1], w_1, x_r);
     }
   }
   HWY_UNROLL(12)
@@ -67,36 +76,14 @@ HWY_INLINE void tile(float* out, int64_t out_stride, const float* x, const float
 }
 
 /// The same for a number of rows that only this call knows.
-template <int R = most_rows>
+template <class Elements, int R = most_rows>
 HWY_INLINE void tile(int64_t rows, float* out, int64_t out_stride, const float* x, const float* panel, int64_t n,
                      bool adds) {
-  if (rows == R) return tile<R>(out, out_stride, x, panel, n, adds);
-  if constexpr (R > 1) tile<R - 1>(rows, out, out_stride, x, panel, n, adds);
+  if (rows == R) return tile<Elements, R>(out, out_stride, x, panel, n, adds);
+  if constexpr (R > 1) tile<Elements, R - 1>(rows, out, out_stride, x, panel, n, adds);
 }
 
 #if HWY_TARGET != HWY_SCALAR
-
-/// 128 bits of each of row[0], row[4], ...: as many as d has.
-template <class D>
-HWY_INLINE hn::Vec<D> every_fourth(D d, const uint32_t* const* row) {
-  if constexpr (hn::MaxLanes(d) <= 4) {
-    return hn::LoadU(d, row[0]);
-  } else {
-    const hn::Half<D> half;
-    return hn::Combine(d, every_fourth(half, row + hn::MaxLanes(half)), every_fourth(half, row));
-  }
-}
-
-/// out[i] = the i-th 32 bits of each row.
-HWY_INLINE void transpose(const uint32_t* const* row, hn::Vec<PanelBits> (&out)[4]) {
-  const PanelBits d;
-  const auto a = every_fourth(d, row), b = every_fourth(d, row + 1);
-  const auto c = every_fourth(d, row + 2), e = every_fourth(d, row + 3);
-  const auto lower_even = hn::InterleaveLower(d, a, c), lower_odd = hn::InterleaveLower(d, b, e);
-  const auto upper_even = hn::InterleaveUpper(d, a, c), upper_odd = hn::InterleaveUpper(d, b, e);
-  out[0] = hn::InterleaveLower(d, lower_even, lower_odd), out[1] = hn::InterleaveUpper(d, lower_even, lower_odd);
-  out[2] = hn::InterleaveLower(d, upper_even, upper_odd), out[3] = hn::InterleaveUpper(d, upper_even, upper_odd);
-}
 
 /// What 32 bits of f32, two bf16 or two f16 stand for, to one column of a panel or two.
 HWY_INLINE void store_columns(float* panel, hn::Vec<PanelBits> bits, const float*) {
@@ -123,32 +110,43 @@ HWY_INLINE void store_columns(float* panel, hn::Vec<PanelBits> bits, const f16*)
 
 #endif
 
-/// panel = n elements of `rows` rows of w, which are `stride` apart; the last row stands for those that are missing.
+/// panel = n elements of `width` rows of w, which are `stride` apart.
 template <class W>
-void pack(float* panel, const W* w, int64_t rows, int64_t stride, int64_t n) {
+void pack(float* panel, const W* w, int64_t stride, int64_t n) {
   int64_t whole = 0;
-  const auto row = [&](int64_t k) { return w + std::min(k, rows - 1) * stride; };
 #if HWY_TARGET != HWY_SCALAR
   constexpr int64_t step = 16 / sizeof(W), in_32_bits = 4 / sizeof(W);
   whole = n / step * step;
   for (int64_t k = 0; k < width; k += panel_lanes) {
-    const uint32_t* some[panel_lanes];
-    for (int64_t i = 0; i < panel_lanes; ++i) some[i] = reinterpret_cast<const uint32_t*>(row(k + i));
+    const uint8_t* quad[panel_lanes / 4];
+    for (int64_t i = 0; i < panel_lanes / 4; ++i) quad[i] = reinterpret_cast<const uint8_t*>(w + (k + 4 * i) * stride);
     for (int64_t c = 0; c < whole; c += step) {
       hn::Vec<PanelBits> columns[4];
-      transpose(some, columns);
+      transpose(quad, stride * int64_t(sizeof(W)), columns);
       HWY_UNROLL(4) for (int i = 0; i < 4; ++i) store_columns(panel + (c + i * in_32_bits) * width + k, columns[i], w);
-      for (const uint32_t*& at : some) at += 4;
+      HWY_UNROLL(4) for (int64_t i = 0; i < panel_lanes / 4; ++i) quad[i] += 16;
     }
   }
 #endif
   for (int64_t k = 0; k < width; ++k)
-    for (int64_t c = whole; c < n; ++c) panel[c * width + k] = value_of(row(k)[c]);
+    for (int64_t c = whole; c < n; ++c) panel[c * width + k] = value_of(w[k * stride + c]);
 }
 
-/// The same of columns [c, c + n) of rows [k, k + rows) of w.
+/// The same of fewer rows: the last stands for those that are missing.
+template <class W>
+void pack(float* panel, const W* w, int64_t rows, int64_t stride, int64_t n) {
+  if (rows == width) return pack(panel, w, stride, n);
+  W all[width * depth];
+  for (int64_t k = 0; k < width; ++k) std::copy_n(w + std::min(k, rows - 1) * stride, n, all + k * n);
+  pack(panel, static_cast<const W*>(all), n, n);
+}
+
+/// The same of elements [c, c + n) of rows [k, k + rows) of w.
+template <class Elements>
 void pack_panel(float* panel, const Tensor& w, int64_t k, int64_t rows, int64_t c, int64_t n) {
   const int64_t C = w.cols(), at = k * C + c;
+  if (!std::is_same_v<Elements, Floats>)  // 32 bits are 32 bits
+    return pack(panel, static_cast<const float*>(w.raw()) + k * (C / 2) + c, rows, C / 2, n);
   if (w.dtype() == DType::f32) return pack(panel, w.data() + at, rows, C, n);
   if (w.dtype() == DType::bf16) return pack(panel, w.data<bf16>() + at, rows, C, n);
 #if RUNGS_PROMOTES_F16
@@ -159,45 +157,52 @@ void pack_panel(float* panel, const Tensor& w, int64_t k, int64_t rows, int64_t 
   pack(panel, static_cast<const float*>(upcasted), rows, n, n);
 }
 
-/// All rows of out, `columns` of them, with one panel.
-void rows_with_panel(float* out, int64_t columns, int64_t out_stride, const float* x, int64_t N, const float* panel,
-                     int64_t n, bool adds) {
-  const Tiles tiles{N};
-  for (int64_t t = 0; t < tiles.count; ++t) {
-    const int64_t rows = tiles.rows(t);
-    const float* x_t = x + tiles.first(t) * n;
-    float* out_t = out + tiles.first(t) * out_stride;
-    if (columns == width) {
-      tile(rows, out_t, out_stride, x_t, panel, n, adds);
-      continue;
-    }
-    HWY_ALIGN float some[most_rows * width] = {};
-    for (int64_t r = 0; r < rows && adds; ++r) std::copy_n(out_t + r * out_stride, columns, some + r * width);
-    tile(rows, some, width, x_t, panel, n, adds);
-    for (int64_t r = 0; r < rows; ++r) std::copy_n(some + r * width, columns, out_t + r * out_stride);
-  }
-}
-
-void product_of_packed(float* out, const float* x, int64_t N, const Tensor& w, int64_t first, int64_t last) {
-  const int64_t K = w.rows(), C = w.cols();
+/// C elements of each row of w.
+template <class Elements>
+void product(float* out, const float* x, int64_t N, const Tensor& w, int64_t C, int64_t first, int64_t last) {
+  const int64_t K = w.rows();
   if (C == 0)
     for (int64_t n = 0; n < N; ++n) std::fill(out + n * K + first, out + n * K + last, 0.0f);
-  HWY_ALIGN float panel[width * depth];
+  HWY_ALIGN float memory[width * depth], *panel = memory;
   for (int64_t c = 0; c < C; c += depth)
     for (int64_t k = first; k < last; k += width) {
       const int64_t n = std::min(depth, C - c), columns = std::min(width, last - k);
-      pack_panel(panel, w, k, columns, c, n);
-      rows_with_panel(out + k, columns, K, x + c * N, N, panel, n, c > 0);
+      pack_panel<Elements>(panel, w, k, columns, c, n);
+      rows_with_panel<most_rows>(out + k, columns, K, N, c > 0,
+                                 [=](int64_t row, int64_t rows, float* o, int64_t stride) HWY_ATTR {
+                                   tile<Elements>(rows, o, stride, x + c * N + row * n, panel, n, c > 0);
+                                 });
     }
 }
 
-/// Columns [c, c + n) of all rows, which become one piece of packed x.
-void pack_piece(float* out, const float* x, int64_t N, int64_t C, int64_t c, int64_t n) {
-  const Tiles tiles{N};
+void product_of_packed(float* out, const float* x, int64_t N, const Tensor& w, int64_t first, int64_t last) {
+  const int64_t elements = floats_of_packed(w.cols(), w.dtype());
+  (elements < w.cols() ? product<PairsOfBf16> : product<Floats>)(out, x, N, w, elements, first, last);
+}
+
+/// out = 2 n elements of x in bf16, pair by pair.
+void round_pairs([[maybe_unused]] float* out, [[maybe_unused]] const float* x, [[maybe_unused]] int64_t n) {
+#if RUNGS_DOT_INSTRUCTIONS
+  const PanelLanes d;
+  for (int64_t i = 0; i < n; i += panel_lanes) {
+    hn::Vec<PanelLanes> even, odd;
+    hn::LoadInterleaved2(d, x + 2 * i, even, odd);
+    hn::StoreU(hn::BitCast(d, paired(rounded(even), rounded(odd))), d, out + i);
+  }
+#endif
+}
+
+/// Elements [c, c + n) of all rows of C, which become one piece of packed x.
+void pack_piece(float* out, const float* x, int64_t N, int64_t C, bool pairs, int64_t c, int64_t n) {
+  const Tiles tiles{N, most_rows};
+  float rounded_x[depth];
   for (int64_t t = 0; t < tiles.count; ++t) {
     const int64_t first = tiles.first(t), rows = tiles.rows(t);
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t i = 0; i < n; ++i) out[c * N + first * n + i * rows + r] = x[(first + r) * C + c + i];
+    for (int64_t r = 0; r < rows; ++r) {
+      const float* from = x + (first + r) * C + (pairs ? 2 * c : c);
+      if (pairs) round_pairs(rounded_x, from, n), from = rounded_x;
+      for (int64_t i = 0; i < n; ++i) out[c * N + first * n + i * rows + r] = from[i];
+    }
   }
 }
 
@@ -219,11 +224,14 @@ void packed_product(Tensor& out, const Tensor& x, const Tensor& weight, int64_t 
   HWY_DYNAMIC_DISPATCH(product_of_packed)(out.data(), x.data(), x.rows(), weight, first, last);
 }
 
-int64_t packed_columns() { return HWY_DYNAMIC_DISPATCH(depth_of_panel)(); }
+int64_t floats_of_packed(int64_t C, DType weight) { return takes_bf16_dots(weight, C) ? C / 2 : C; }
 
-void pack_columns(Tensor& out, const Tensor& x, int64_t first, int64_t last) {
-  for (const int64_t depth = packed_columns(); first < last; first += depth)
-    HWY_DYNAMIC_DISPATCH(pack_piece)(out.data(), x.data(), x.rows(), x.cols(), first, std::min(depth, last - first));
+int64_t packed_at_a_time() { return HWY_DYNAMIC_DISPATCH(depth_of_panel)(); }
+
+void pack_columns(Tensor& out, const Tensor& x, DType weight, int64_t first, int64_t last) {
+  const int64_t N = x.rows(), C = x.cols();
+  for (const int64_t depth = packed_at_a_time(); first < last; first += depth) HWY_DYNAMIC_DISPATCH(pack_piece)
+  (out.data(), x.data(), N, C, takes_bf16_dots(weight, C), first, std::min(depth, last - first));
 }
 
 }  // namespace rungs

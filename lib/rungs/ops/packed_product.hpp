@@ -9,16 +9,20 @@
 
 namespace rungs {
 
-/// Columns [first, last) of out = x · weightᵀ, on the calling thread.  out: (N, K) f32; x: (N, C), packed; weight: (K,
-/// C) f32, bf16 or f16. The sums are f32; an element is the same to the last bit whatever N, the columns and the
-/// threads are. Shapes are the caller's to check.
+/// Columns [first, last) of out = x · weightᵀ, on the calling thread.  out: (N, K) f32; x: (N, floats_of_packed),
+/// packed for this dtype; weight: (K, C) f32, bf16 or f16. The sums are f32; an element is the same to the last bit
+/// whatever N, the columns and the threads are. Shapes are the caller's to check.
 void packed_product(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last);
 
-/// The number of columns of x that is packed at a time.
-int64_t packed_columns();
+/// Floats of a packed row of C beside a weight of this dtype: C, or half of it where x is rounded to bf16
+/// (takes_bf16_dots()).
+int64_t floats_of_packed(int64_t C, DType weight);
 
-/// Columns [first, last) of x as packed_product reads them; first is a multiple of packed_columns().  out, x: (N, C)
-/// f32
-void pack_columns(Tensor& out, const Tensor& x, int64_t first, int64_t last);
+/// The number of those floats that is packed at a time.
+int64_t packed_at_a_time();
+
+/// Floats [first, last) of each row of x as packed_product reads them; first is a multiple of packed_at_a_time().  out:
+/// (N, floats_of_packed) f32; x: (N, C) f32
+void pack_columns(Tensor& out, const Tensor& x, DType weight, int64_t first, int64_t last);
 
 }  // namespace rungs

@@ -5,6 +5,7 @@
 #include <hwy/targets.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "rungs/base/error.hpp"
 
@@ -12,6 +13,24 @@ namespace rungs {
 
 /// The best of a set of targets: Highway numbers them from the best up.
 static int64_t best_of(int64_t targets) { return targets & -targets; }
+
+/// Not asked for at each product: where the processor is a guest's, the question takes microseconds.
+static bool has_bf16_dot() {
+#if HWY_ARCH_X86
+  return best_of(HWY_TARGETS & hwy::SupportedTargets()) == HWY_AVX3_DL && __builtin_cpu_supports("avx512bf16");
+#else
+  return false;
+#endif
+}
+
+static std::atomic<bool>& bf16_dot() {
+  static std::atomic<bool> used = has_bf16_dot();
+  return used;
+}
+
+bool uses_bf16_dot() { return bf16_dot(); }
+
+void use_exact_products(bool exact) { bf16_dot() = !exact && has_bf16_dot(); }
 
 std::vector<VectorTarget> vector_targets() {
   const int64_t here = hwy::SupportedTargets(), used = best_of(HWY_TARGETS & here);
@@ -31,6 +50,7 @@ void use_vector_target(const std::string& name) {
     if (hwy::TargetName(target) == name) {
       hwy::SetSupportedTargetsForTest(target);
       hwy::GetChosenTarget().Update(target);
+      bf16_dot() = has_bf16_dot();
       return;
     }
     names += fmt::format("{}{}", names.empty() ? "" : ", ", hwy::TargetName(target));

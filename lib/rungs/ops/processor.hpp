@@ -20,6 +20,13 @@ std::vector<VectorTarget> vector_targets();
 /// is not in the program or does not run here.
 void use_vector_target(const std::string& name);
 
+/// Whether products with bf16 weights take the processor's dot product of bf16, which computes twice what others do: it
+/// has one (AVX-512 BF16), and exact products are not asked for.
+bool uses_bf16_dot();
+
+/// From now on x stays in f32 beside bf16 weights, however many rows it has.
+void use_exact_products(bool exact = true);
+
 /// What everything else was compiled for: "x86-64-v3", "native"; "the compiler's own choice" without -march. A program
 /// looks for it before it begins, and ends with one sentence on a processor that lacks a part of it.
 std::string baseline();

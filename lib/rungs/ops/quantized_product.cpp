@@ -10,7 +10,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rungs/ops/blocks_of_x.hpp"
+#include "rungs/ops/dot_instructions-inl.hpp"
 #include "rungs/ops/floats.hpp"
+#include "rungs/ops/packed_bytes.hpp"
 #include "rungs/tensor/quantize.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -19,19 +22,6 @@ namespace rungs::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 namespace {
-
-/// 32 elements of a row of x: whole numbers times a scale.
-struct Block {
-  float scale, sum;  ///< the sum of the whole numbers
-  int8_t q[block_elements];
-};
-
-/// Rows of x.
-struct RowsOfX {
-  const float* data;
-  int64_t stride;
-  const Block& block(int64_t row, int64_t b) const { return reinterpret_cast<const Block*>(data + row * stride)[b]; }
-};
 
 /// Blocks of x in one of the weight.
 template <class Q>
@@ -46,7 +36,7 @@ void product(float* out, int64_t out_stride, const RowsOfX& x, int64_t N, const 
       float total = 0;
       for (int64_t b = 0; b < blocks; ++b) {
         const Q& block = w[(k * blocks + b) / blocks_in<Q>];
-        const Block& x_b = x.block(n, b);
+        const BlockOfX& x_b = x.block(n, b);
         const int64_t part = b % blocks_in<Q>;
         int32_t sum = 0;
         for (int64_t i = 0; i < block_elements; ++i) sum += number_of(block, part * block_elements + i) * x_b.q[i];
@@ -69,7 +59,7 @@ using Floats = hn::Repartition<float, Bytes>;
 /// As many rows of w as are multiplied side by side: each has 128 bits of a vector and, in the end, 32 of another.
 constexpr int rows = hn::MaxLanes(Floats());
 
-/// Block `at` of several rows of w.
+/// BlockOfX `at` of several rows of w.
 template <class Q>
 struct Blocks {
   const Q* w[rows];
@@ -127,10 +117,17 @@ HWY_INLINE hn::Vec<Shorts> twice(hn::Vec<Ints> v) {
   return hn::BitCast(Shorts(), hn::Or(hn::And(v, hn::Set(Ints(), 0xffff)), hn::ShiftLeft<16>(v)));
 }
 
+/// Where the processor wants one factor without a sign, q8_0 is read as 128 more than it is, which is taken from the
+/// sum.
+constexpr float offset_of_q8_0 = RUNGS_DOT_INSTRUCTIONS ? 128 : 0;
+HWY_INLINE hn::Vec<Bytes> without_sign(hn::Vec<Bytes> v) {
+  return offset_of_q8_0 > 0 ? hn::Xor(v, hn::Set(Bytes(), 0x80)) : v;
+}
+
 HWY_INLINE void unpack(const Blocks<q8_0>& w, int64_t, Numbers& out) {
   HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
-    out.q[0][i] = sixteen(w, offsetof(q8_0, q), i);
-    out.q[1][i] = sixteen(w, offsetof(q8_0, q) + 16, i);
+    out.q[0][i] = without_sign(sixteen(w, offsetof(q8_0, q), i));
+    out.q[1][i] = without_sign(sixteen(w, offsetof(q8_0, q) + 16, i));
   }
   out.scale = lower_halves(four<0>(w, 0));
   out.groups[0] = out.groups[1] = hn::Set(Shorts(), 1);
@@ -229,11 +226,26 @@ HWY_INLINE V sums_of_rows(D d, const V (&v)[4]) {
   return folded(two, folded(one, v[0], v[1]), folded(one, v[2], v[3]));
 }
 
+#if RUNGS_DOT_INSTRUCTIONS
+/// 32 products of each row of w, four at a time; w has no sign.
+HWY_INLINE hn::Vec<Ints> products_of_bytes(const Numbers& w, hn::Vec<SignedBytes> x_0, hn::Vec<SignedBytes> x_1) {
+  hn::Vec<Ints> sums[4];
+  HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
+    const auto some = add_dots_of_bytes(hn::Zero(Ints()), w.q[0][i], x_0);
+    sums[i] = add_dots_of_bytes(some, w.q[1][i], x_1);
+  }
+  return sums_of_rows(Ints(), sums);
+}
+#endif
+
 /// Of each row of w its product with x. As much is added up in 16 bits as they hold for certain: of four bits eight
 /// times 15 · 127 (sums_of_rows() adds four of a row), of six bits and a sign eight times 32 · 127 of one group.
 template <class Q>
-HWY_INLINE hn::Vec<Ints> products_of(const Numbers& w, const Block& x) {
+HWY_INLINE hn::Vec<Ints> products_of(const Numbers& w, const BlockOfX& x) {
   const auto x_0 = hn::LoadDup128(SignedBytes(), x.q), x_1 = hn::LoadDup128(SignedBytes(), x.q + 16);
+#if RUNGS_DOT_INSTRUCTIONS
+  if constexpr (std::is_same_v<Q, q8_0> || std::is_same_v<Q, q4_0>) return products_of_bytes(w, x_0, x_1);
+#endif
   if constexpr (std::is_same_v<Q, q8_0>) {
     hn::Vec<Ints> sums[4];
     HWY_UNROLL(4)
@@ -272,10 +284,11 @@ HWY_INLINE void some_columns(float* out, int64_t out_stride, const RowsOfX& x, i
     Numbers numbers;
     unpack(w, b % blocks_in<Q>, numbers);
     const auto add_row = [&](int64_t n) HWY_ATTR {
-      const Block& x_b = x.block(n, b);
+      const BlockOfX& x_b = x.block(n, b);
       const auto x_scale = hn::Set(d, x_b.scale), x_sum = hn::Set(d, x_b.sum);
       auto products = hn::ConvertTo(d, products_of<Q>(numbers, x_b));
-      if (std::is_same_v<Q, q4_0>) products = hn::NegMulAdd(hn::Set(d, 8), x_sum, products);  // whole, so exact
+      constexpr float offset = std::is_same_v<Q, q4_0> ? 8 : std::is_same_v<Q, q8_0> ? offset_of_q8_0 : 0;
+      if (offset > 0) products = hn::NegMulAdd(hn::Set(d, offset), x_sum, products);  // whole, so exact
       total[n] = hn::MulAdd(products, hn::Mul(numbers.scale, x_scale), total[n]);
       if constexpr (std::is_same_v<Q, q4_k>)  // Σ (s q - m) x = s Σ q x - m Σ x
         total[n] = hn::NegMulAdd(hn::Mul(numbers.min, x_sum), hn::Mul(numbers.min_scale, x_scale), total[n]);
@@ -340,7 +353,7 @@ void quantize_row(float* out, const float* x, int64_t C) {
   const hn::Rebind<int32_t, decltype(d)> ints;
   const hn::Rebind<int8_t, decltype(d)> bytes;
   const auto step = int64_t(hn::Lanes(d));
-  auto* block = reinterpret_cast<Block*>(out);
+  auto* block = reinterpret_cast<BlockOfX*>(out);
   for (const float* end = x + C; x < end; x += block_elements, ++block) {
     auto largest = hn::Zero(d), unusable = hn::Zero(d);  // 0 times what is no finite number is NaN
     for (int64_t c = 0; c < block_elements; c += step) {
@@ -368,6 +381,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace rungs {
 
+/// Rows of x from which on it pays to lay rows of a weight side by side.
+constexpr int64_t worth_packing_bytes = 18;
+
 HWY_EXPORT(product_q8_0);
 HWY_EXPORT(product_q4_0);
 HWY_EXPORT(product_q4_k);
@@ -381,6 +397,7 @@ void quantize_rows(Tensor& out, const Tensor& x, int64_t first, int64_t last) {
 
 void quantized_product(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last) {
   const int64_t N = x.rows(), K = weight.rows(), C = weight.cols();
+  if (N >= worth_packing_bytes && packed_bytes_product(out, x, weight, first, last)) return;
   const auto run = [&](auto product, const auto* w) {
     product(out.data() + first, K, x.data(), N, w + first * C / elements_of_block(weight.dtype()), last - first, C);
   };

@@ -12,7 +12,8 @@ namespace rungs {
 /// left: finding one takes as many steps as it has characters, however many begin alike.
 class LongestMatch {
  public:
-  struct Name {  ///< What is found.
+  /// What is found.
+  struct Name {
     std::string_view text;  ///< not owned
     int32_t id;
   };

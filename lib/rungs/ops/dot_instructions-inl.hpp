@@ -1,0 +1,60 @@
+// For files that Highway compiles once for each kind of processor, and so included once for each.
+#if defined(RUNGS_DOT_INSTRUCTIONS_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUNGS_DOT_INSTRUCTIONS_INL_HPP
+#undef RUNGS_DOT_INSTRUCTIONS_INL_HPP
+#else
+#define RUNGS_DOT_INSTRUCTIONS_INL_HPP
+#endif
+
+#include <hwy/highway.h>
+
+/// Whether the target has instructions that add up several products at once: of bytes it has (AVX-512 VNNI); of bf16 it
+/// may have, and uses_bf16_dot() says whether this processor does. Neither Highway nor its flags know of them, so they
+/// are named here.
+#undef RUNGS_DOT_INSTRUCTIONS
+#define RUNGS_DOT_INSTRUCTIONS (HWY_TARGET == HWY_AVX3_DL)
+
+#if RUNGS_DOT_INSTRUCTIONS
+HWY_BEFORE_NAMESPACE();
+namespace rungs::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Two bf16 in 32 bits, as many as an f32 vector has lanes.
+using Pairs = hn::ScalableTag<uint32_t>;
+
+/// sum + w[4i] x[4i] + ... + w[4i + 3] x[4i + 3] in lane i.  w: bytes without a sign; x: with one, in 8 bits each
+template <class Sum, class W, class X>
+HWY_INLINE Sum add_dots_of_bytes(Sum sum, W w, X x) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(w.raw), "v"(x.raw));
+  return sum;
+}
+
+/// sum + w[2i] x[2i] + w[2i + 1] x[2i + 1] in lane i: f32 sums of exact products.
+HWY_INLINE hn::Vec<hn::ScalableTag<float>> add_dots_of_bf16(hn::Vec<hn::ScalableTag<float>> sum, hn::Vec<Pairs> w,
+                                                            hn::Vec<Pairs> x) {
+  asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(w.raw), "v"(x.raw));
+  return sum;
+}
+
+/// f32 rounded to bf16, to even: the upper halves of each 32 bits. What overflows is an infinity.
+HWY_INLINE hn::Vec<Pairs> rounded(hn::Vec<hn::ScalableTag<float>> x) {
+  const Pairs d;
+  const hn::ScalableTag<float> floats;
+  const auto bits = hn::BitCast(d, x), upper = hn::Set(d, 0xffff0000u);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1));
+  const auto up = hn::And(hn::Add(bits, hn::Add(odd, hn::Set(d, 0x7fff))), upper);
+  const auto quiet = hn::And(hn::Or(bits, hn::Set(d, 0x400000)), upper);
+  return hn::BitCast(d, hn::IfThenElse(hn::IsNaN(x), hn::BitCast(floats, quiet), hn::BitCast(floats, up)));
+}
+
+/// Neighbours side by side, from the upper halves.
+HWY_INLINE hn::Vec<Pairs> paired(hn::Vec<Pairs> even, hn::Vec<Pairs> odd) {
+  return hn::Or(hn::ShiftRight<16>(even), odd);
+}
+
+}  // namespace rungs::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif
+
+#endif

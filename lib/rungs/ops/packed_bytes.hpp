@@ -1,0 +1,15 @@
+/// Products of bytes with many rows of x, where the processor multiplies them four at a time (AVX-512 VNNI).
+#pragma once
+
+#include <cstdint>
+
+#include "rungs/tensor/tensor.hpp"
+
+namespace rungs {
+
+/// What quantized_product does, to the last bit, for a weight in q8_0 or q4_0: its rows are unpacked and laid side by
+/// side, a piece at a time, which then serves all rows of x from the caches. Returns false, and has done nothing, for
+/// another dtype or another processor.
+bool packed_bytes_product(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last);
+
+}  // namespace rungs

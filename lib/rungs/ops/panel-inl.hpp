@@ -1,0 +1,82 @@
+// For files that Highway compiles once for each kind of processor, and so included once for each.
+#if defined(RUNGS_PANEL_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUNGS_PANEL_INL_HPP
+#undef RUNGS_PANEL_INL_HPP
+#else
+#define RUNGS_PANEL_INL_HPP
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace rungs::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using PanelLanes = hn::ScalableTag<float>;
+using PanelBits = hn::RebindToUnsigned<PanelLanes>;
+constexpr int64_t panel_lanes = hn::MaxLanes(PanelLanes());
+
+/// Rows of w in a panel: two vectors of them.
+constexpr int64_t panel_width = 2 * panel_lanes;
+
+/// N rows in tiles of nearly equal size, so that a row more costs little: tile t begins at row first(t).
+struct Tiles {
+  int64_t N, most, count = (N + most - 1) / most;
+  int64_t first(int64_t t) const { return N * t / count; }
+  int64_t rows(int64_t t) const { return first(t + 1) - first(t); }
+};
+
+/// All rows of out, `columns` of them, with one panel, tile by tile: tile(first row, rows, out, out_stride).
+template <int64_t most, class Tile>
+HWY_INLINE void rows_with_panel(float* out, int64_t columns, int64_t out_stride, int64_t N, bool adds,
+                                const Tile& tile) {
+  const Tiles tiles{N, most};
+  for (int64_t t = 0; t < tiles.count; ++t) {
+    const int64_t first = tiles.first(t), rows = tiles.rows(t);
+    float* out_t = out + first * out_stride;
+    if (columns == panel_width) {
+      tile(first, rows, out_t, out_stride);
+      continue;
+    }
+    HWY_ALIGN float some[most * panel_width] = {};
+    for (int64_t r = 0; r < rows && adds; ++r) std::copy_n(out_t + r * out_stride, columns, some + r * panel_width);
+    tile(first, rows, some, panel_width);
+    for (int64_t r = 0; r < rows; ++r) std::copy_n(some + r * panel_width, columns, out_t + r * out_stride);
+  }
+}
+
+#if HWY_TARGET != HWY_SCALAR
+
+/// 128 bits at each of quad[0], quad[1], ..., so many bytes further: as many as d has.
+template <class D>
+HWY_INLINE hn::Vec<D> side_by_side(D d, const uint8_t* const* quad, int64_t further) {
+  if constexpr (hn::MaxLanes(d) <= 4) {
+    return hn::LoadU(d, reinterpret_cast<const uint32_t*>(quad[0] + further));
+  } else {
+    const hn::Half<D> half;
+    return hn::Combine(d, side_by_side(half, quad + hn::MaxLanes(half) / 4, further),
+                       side_by_side(half, quad, further));
+  }
+}
+
+/// out[i] = the i-th 32 bits of each row; rows 0, 4, 8, ... begin at quad[0], quad[1], ...
+HWY_INLINE void transpose(const uint8_t* const* quad, int64_t stride, hn::Vec<PanelBits> (&out)[4]) {
+  const PanelBits d;
+  const auto a = side_by_side(d, quad, 0), b = side_by_side(d, quad, stride);
+  const auto c = side_by_side(d, quad, 2 * stride), e = side_by_side(d, quad, 3 * stride);
+  const auto lower_even = hn::InterleaveLower(d, a, c), lower_odd = hn::InterleaveLower(d, b, e);
+  const auto upper_even = hn::InterleaveUpper(d, a, c), upper_odd = hn::InterleaveUpper(d, b, e);
+  out[0] = hn::InterleaveLower(d, lower_even, lower_odd), out[1] = hn::InterleaveUpper(d, lower_even, lower_odd);
+  out[2] = hn::InterleaveLower(d, upper_even, upper_odd), out[3] = hn::InterleaveUpper(d, upper_even, upper_odd);
+}
+
+#endif
+
+}  // namespace rungs::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
