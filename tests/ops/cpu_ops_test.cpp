@@ -3,8 +3,10 @@
 #include <omp.h>
 
 #include "ops/expected.hpp"
+#include "rungs/ops/cpu_workspace.hpp"
 #include "rungs/ops/dot.hpp"
 #include "rungs/ops/matmul.hpp"
+#include "rungs/ops/processor.hpp"
 
 using namespace rungs;
 using namespace rungs::test;
@@ -33,9 +35,15 @@ TEST_CASE("linear equals loops in double at every size") {
 TEST_CASE("a weight in 16 bits gives the product of the numbers that it stands for") {
   CpuOps ops;
   for (const DType dtype : {DType::bf16, DType::f16})
-    for (const int64_t N : {1, 2, 3, 4, 7, 8, 12, 13, 40, 65, 77})
-      for (const auto& [C, K] :
-           {std::pair<int64_t, int64_t>{1, 1}, {7, 33}, {31, 5}, {32, 64}, {257, 66}, {1031, 37}}) {
+    for (const int64_t N : {1, 2, 3, 4, 5, 7, 8, 12, 13, 40, 65, 77})
+      for (const auto& [C, K] : {std::pair<int64_t, int64_t>{1, 1},
+                                 {7, 33},
+                                 {31, 5},
+                                 {32, 64},
+                                 {256, 66},
+                                 {257, 66},
+                                 {1031, 37},
+                                 {2112, 37}}) {
         CAPTURE(name_of(dtype));
         CAPTURE(N);
         CAPTURE(C);
@@ -43,9 +51,39 @@ TEST_CASE("a weight in 16 bits gives the product of the numbers that it stands f
         const Tensor x = random_tensor({N, C}, 1), weight = in_16_bits(random_tensor({K, C}, 2), dtype);
         Tensor out({N, K});
         ops.linear(out, x, weight, {});
-        const Expected e = linear_in_double(x, weight, {});
+        const bool rounds = takes_bf16_dots(dtype, C) && N > rows_in_two_parts;
+        const Expected e = linear_in_double(rounds ? in_16_bits(x, DType::bf16) : x.copy(), weight, {});
         CHECK(difference(out, e.value, e.tolerance) == "");
       }
+}
+
+TEST_CASE("dots of bf16: exact products do without, and what is no number stays none") {
+  if (!uses_bf16_dot()) {
+    MESSAGE("SKIPPED: the vector target has no dot product of bf16");
+    return;
+  }
+  const int64_t C = 512, K = 40;
+  const Tensor weight = in_16_bits(random_tensor({K, C}, 1), DType::bf16);
+  for (const int64_t N : {2, 20, 60}) {
+    CAPTURE(N);
+    Tensor x = random_tensor({N, C}, 2), out({N, K}), exact({N, K});
+    CpuOps().linear(out, x, weight, {});
+    use_exact_products();
+    CHECK(linear_workspace(N, C, DType::bf16) == N * C * 4);
+    CpuOps().linear(exact, x, weight, {});
+    use_exact_products(false);
+    const Expected e = linear_in_double(x, weight, {});
+    CHECK(difference(exact, e.value, e.tolerance) == "");
+    CHECK((difference(out, e.value, e.tolerance) == "") == (N <= rows_in_two_parts));
+
+    const float infinity = std::numeric_limits<float>::infinity();
+    x(0, 7) = infinity, x(1, 8) = std::numeric_limits<float>::quiet_NaN();
+    CpuOps().linear(out, x, weight, {});
+    for (int64_t k = 0; k < K; ++k) {
+      CHECK(out(0, k) == (weight.value(k * C + 7) > 0 ? infinity : -infinity));
+      CHECK(std::isnan(out(1, k)));
+    }
+  }
 }
 
 TEST_CASE("a row's product is the same among few others and among many, on one thread and on all") {
@@ -59,14 +97,16 @@ TEST_CASE("a row's product is the same among few others and among many, on one t
                                   {70, 2112, 2062},
                                   {300, 2304, 37}}) {
       if (C % elements_of_block(dtype) != 0) continue;
-      const auto is_small = [&](int64_t rows) { return rows <= small_batch_rows(dtype, C); };
+      const auto way = [&](int64_t rows) {
+        return (rows <= small_batch_rows(dtype)) + (takes_bf16_dots(dtype, C) && rows <= rows_in_two_parts);
+      };
       const Tensor x = random_tensor({N, C}, 1), weight = random_weight({K, C}, 2, dtype);
       Tensor all({N, K});
       ops.linear(all, x, weight, {});
       for (const int t : {1, threads})
         for (const int64_t together : {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 23, 33, 65, 70, 258}) {
           if (together > N) break;
-          if (is_small(together) != is_small(N)) continue;  // the other way sums in another order
+          if (way(together) != way(N)) continue;  // the other way sums in another order
           CAPTURE(name_of(dtype));
           CAPTURE(N);
           CAPTURE(t);

@@ -37,7 +37,7 @@ TEST_CASE("quantized weights: the product of what x and the weight are rounded t
   CpuOps ops;
   for (const DType dtype : {DType::q8_0, DType::q4_0, DType::q4_k, DType::q6_k})
     for (const int64_t N : {1, 2, 5, 33, 70, 330})
-      for (const auto& [C, K] : {std::pair<int64_t, int64_t>{32, 6}, {256, 7}, {1056, 9}, {2304, 5}}) {
+      for (const auto& [C, K] : {std::pair<int64_t, int64_t>{32, 6}, {256, 7}, {1056, 70}, {2304, 5}}) {
         if (C % elements_of_block(dtype) != 0) continue;
         CAPTURE(name_of(dtype));
         CAPTURE(N);
@@ -61,17 +61,15 @@ TEST_CASE("quantized weights: the product of what x and the weight are rounded t
 TEST_CASE("quantized weights: a NaN and an infinity in x are seen in every element of its row, and nowhere else") {
   CpuOps ops;
   for (const DType dtype : {DType::q8_0, DType::q4_k})
-    for (const float bad : {std::nanf(""), HUGE_VALF}) {
-      const Tensor weight = random_weight({6, 256}, 2, dtype);
-      Tensor x = random_tensor({3, 256}, 1), out({3, 6});
-      x(1, 40) = bad;
-      ops.linear(out, x, weight, {});
-      for (int64_t k = 0; k < 6; ++k) {
-        CHECK(std::isnan(out(1, k)));
-        CHECK(std::isfinite(out(0, k)));
-        CHECK(std::isfinite(out(2, k)));
+    for (const float bad : {std::nanf(""), HUGE_VALF})
+      for (const int64_t N : {3, 40}) {
+        const Tensor weight = random_weight({6, 256}, 2, dtype);
+        Tensor x = random_tensor({N, 256}, 1), out({N, 6});
+        x(1, 40) = bad;
+        ops.linear(out, x, weight, {});
+        for (int64_t n = 0; n < N; ++n)
+          for (int64_t k = 0; k < 6; ++k) CHECK((n == 1 ? std::isnan(out(n, k)) : std::isfinite(out(n, k))));
       }
-    }
 }
 
 TEST_SUITE_END();

@@ -7,9 +7,7 @@
 
 namespace rungs {
 
-static bool is_small(const Tensor& x, const Tensor& weight) {
-  return x.rows() <= small_batch_rows(weight.dtype(), weight.cols());
-}
+static bool is_small(const Tensor& x, const Tensor& weight) { return x.rows() <= small_batch_rows(weight.dtype()); }
 
 /// x as some_columns() reads it beside this weight, until the next call.
 ConstTensor CpuOps::arranged(const Tensor& x, const Tensor& weight) {

@@ -9,8 +9,8 @@ namespace rungs {
 int threads_of_cpu() { return omp_get_max_threads(); }
 
 int64_t linear_workspace(int64_t N, int64_t C, DType weight) {
-  const bool is_small = N <= small_batch_rows(weight, C);
-  return N * (is_small ? arranged_floats(C, weight) : floats_of_packed(C, weight)) * int64_t(sizeof(float));
+  const bool is_small = N <= small_batch_rows(weight);
+  return N * (is_small ? arranged_floats(N, C, weight) : floats_of_packed(C, weight)) * int64_t(sizeof(float));
 }
 
 int64_t attention_workspace(int64_t N, int64_t S, int64_t H, int64_t D) {

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 
 #include "rungs/ops/dot_instructions-inl.hpp"
 #include "rungs/ops/floats.hpp"
@@ -76,6 +75,19 @@ template <int p>
 static HWY_INLINE Vector add_products(Vector sum, Vector w, Vector x, const PairedBf16*) {
   return add_dots_of_bf16(sum, hn::BitCast(Pairs(), w), hn::BitCast(Pairs(), x));
 }
+
+/// Two of them as one element, beside a pair of x. Of these a row has whole vectors.
+struct PairOfBf16 : bf16 {
+  bf16 odd;
+};
+template <int p>
+static HWY_INLINE Vector half(const PairOfBf16* w) {
+  return hn::LoadU(Lanes(), reinterpret_cast<const float*>(w) + p * lanes());
+}
+template <int p>
+static HWY_INLINE Vector add_products(Vector sum, Vector w, Vector x, const PairOfBf16*) {
+  return add_dots_of_bf16(sum, hn::BitCast(Pairs(), w), hn::BitCast(Pairs(), x));
+}
 #endif
 
 /// Four rows of w.
@@ -113,7 +125,10 @@ static HWY_INLINE void block(float* out, int64_t out_stride, const FourRows<W>& 
     for (int64_t c = first; c < whole; c += step) {
       multiply_add<0>(sum, rows, x, x_stride, c);
       multiply_add<1>(sum, rows, x, x_stride, c);
-      if (sizeof(W) == 2) HWY_UNROLL(4) for (int i = 0; i < 4; ++i) hwy::Prefetch(rows.w[i] + c + 1024);
+      HWY_UNROLL(4)
+      for (int i = 0; i < 4; ++i)
+        for (int64_t line = 0; line < step; line += 64 / sizeof(W))
+          hwy::Prefetch(rows.w[i] + c + line + 2048 / sizeof(W));
     }
     HWY_UNROLL(8) for (int r = 0; r < R; ++r) {
       float some[4];
@@ -190,9 +205,11 @@ static void dots_bf16(float* out, int64_t out_stride, const float* x, int64_t N,
 static void dots_of_pairs(float* out, int64_t out_stride, const float* x, int64_t N, int64_t x_stride, const bf16* w,
                           int64_t K, int64_t w_stride, int64_t C) {
 #if RUNGS_DOT_INSTRUCTIONS
-  dots(out, out_stride, x, N, x_stride, reinterpret_cast<const PairedBf16*>(w), K, w_stride, C);
+  if (x_stride == C)
+    return dots(out, out_stride, x, N, x_stride, reinterpret_cast<const PairedBf16*>(w), K, w_stride, C);
+  dots(out, out_stride, x, N, x_stride, reinterpret_cast<const PairOfBf16*>(w), K, w_stride / 2, C / 2);
 #else
-  dots(out, out_stride, x, N, x_stride, w, K, w_stride, C);  // not called
+  dots_bf16(out, out_stride, x, N, x_stride, w, K, w_stride, C);  // not called
 #endif
 }
 
@@ -208,8 +225,15 @@ static void evens_then_odds(float* out, const float* x, int64_t C) {
   std::copy(x + whole, x + C, out + whole);
 }
 
+/// out = x rounded, in pairs.
+static void round_row([[maybe_unused]] float* out, [[maybe_unused]] const float* x, [[maybe_unused]] int64_t C) {
+#if RUNGS_DOT_INSTRUCTIONS
+  round_pairs(out, x, C / 2);
+#endif
+}
+
 /// out = x in two bf16 that add up to 17 bits of it: pairs of the upper parts, pairs of the lower ones, and so on.
-static void upper_and_lower(float* out, const float* x, int64_t C) {
+static void upper_and_lower([[maybe_unused]] float* out, [[maybe_unused]] const float* x, [[maybe_unused]] int64_t C) {
 #if RUNGS_DOT_INSTRUCTIONS
   const Lanes d;
   const auto rest = [=](Vector v, hn::Vec<Pairs> upper) HWY_ATTR {  // of what is no finite number there is none
@@ -223,8 +247,6 @@ static void upper_and_lower(float* out, const float* x, int64_t C) {
     hn::StoreU(hn::BitCast(d, paired(upper_even, upper_odd)), d, out + c);
     hn::StoreU(hn::BitCast(d, paired(rest(even, upper_even), rest(odd, upper_odd))), d, out + c + lanes());
   }
-#else
-  std::copy_n(x, C, out);                                    // not called
 #endif
 }
 
@@ -240,13 +262,14 @@ HWY_EXPORT(dots_f16);
 HWY_EXPORT(dots_of_pairs);
 HWY_EXPORT(evens_then_odds);
 HWY_EXPORT(upper_and_lower);
+HWY_EXPORT(round_row);
 
 void small_batch_product(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last) {
-  const int64_t N = x.rows(), K = weight.rows(), C = x.cols();
+  const int64_t N = x.rows(), K = weight.rows(), C = weight.cols();
   if (first == last) return;
   if (is_quantized(weight.dtype())) return quantized_product(out, x, weight, first, last);
   const auto run = [&](auto dots, const auto* w) {
-    dots(out.data() + first, K, x.data(), N, C, w + first * C, last - first, C, C);
+    dots(out.data() + first, K, x.data(), N, x.cols(), w + first * C, last - first, C, C);
   };
   switch (weight.dtype()) {
     case DType::bf16:
@@ -261,24 +284,22 @@ void small_batch_product(Tensor& out, const Tensor& x, const Tensor& weight, int
 }
 
 bool takes_bf16_dots(DType weight, int64_t C) {
-  return weight == DType::bf16 && C % 32 == 0 && C >= 256 && uses_bf16_dot();
+  return weight == DType::bf16 && C % 64 == 0 && C >= 256 && uses_bf16_dot();
 }
 
-int64_t small_batch_rows(DType weight, int64_t C) {
-  if (is_quantized(weight)) return std::numeric_limits<int64_t>::max();
-  return takes_bf16_dots(weight, C) ? 16 : 32;
-}
-
-int64_t arranged_floats(int64_t C, DType weight) {
-  return is_quantized(weight) ? quantized_floats(C) : weight == DType::bf16 ? C : 0;
+int64_t arranged_floats(int64_t N, int64_t C, DType weight) {
+  if (is_quantized(weight)) return quantized_floats(C);
+  if (takes_bf16_dots(weight, C) && N > rows_in_two_parts) return C / 2;
+  return weight == DType::bf16 ? C : 0;
 }
 
 void arrange(Tensor& out, const Tensor& x, DType weight, int64_t first, int64_t last) {
   if (is_quantized(weight)) return quantize_rows(out, x, first, last);
   const int64_t C = x.cols();
-  const auto arrange_row =
-      takes_bf16_dots(weight, C) ? HWY_DYNAMIC_DISPATCH(upper_and_lower) : HWY_DYNAMIC_DISPATCH(evens_then_odds);
-  for (int64_t n = first; n < last; ++n) arrange_row(out.data() + n * C, x.data() + n * C, C);
+  const auto arrange_row = out.cols() < C               ? HWY_DYNAMIC_DISPATCH(round_row)
+                           : takes_bf16_dots(weight, C) ? HWY_DYNAMIC_DISPATCH(upper_and_lower)
+                                                        : HWY_DYNAMIC_DISPATCH(evens_then_odds);
+  for (int64_t n = first; n < last; ++n) arrange_row(out.data() + n * out.cols(), x.data() + n * C, C);
 }
 
 }  // namespace rungs

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "rungs/tensor/tensor.hpp"
 
@@ -10,20 +11,26 @@ namespace rungs {
 
 /// Rows of x up to which small_batch_product is a faster way than packed_product (bench/prompts.cpp); beside quantized
 /// weights always.
-int64_t small_batch_rows(DType weight, int64_t C);
+inline int64_t small_batch_rows(DType weight) {
+  return is_quantized(weight) ? std::numeric_limits<int64_t>::max() : 32;
+}
 
 /// Whether the product with rows of C elements of this dtype is made of the processor's dots of bf16
-/// (ops/processor.hpp). small_batch_product then takes x as the sum of two bf16, 17 bits of it, and packed_product as
-/// one. Short rows stay in f32: the roundings of sums, beside which those bits count little, grow with C.
+/// (ops/processor.hpp). Few rows of x are then read as sums of two bf16, 17 bits of them; more are rounded to one.
+/// Short rows stay in f32: the roundings of sums, beside which 17 bits count little, grow with C.
 bool takes_bf16_dots(DType weight, int64_t C);
+
+/// Rows of x up to which the product is still bound by reading the weight, so that x may take twice the
+/// multiplications.
+inline constexpr int64_t rows_in_two_parts = 4;
 
 /// Columns [first, last) of out = x · weightᵀ, on the calling thread.  out: (N, K) f32; x: (N, C) f32, arranged where
 /// arranged_floats() says so; weight: (K, C). The sums are f32; an element is the same to the last bit
 /// whatever N, the columns and the threads are. Shapes are the caller's to check.
 void small_batch_product(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last);
 
-/// Floats that arrange() makes of a row of C beside a weight of this dtype; 0 where x is read as it is.
-int64_t arranged_floats(int64_t C, DType weight);
+/// Floats that arrange() makes of each of N rows of C beside a weight of this dtype; 0 where x is read as it is.
+int64_t arranged_floats(int64_t N, int64_t C, DType weight);
 
 /// Rows [first, last) of x as small_batch_product reads them: beside bf16 in another order; beside quantized
 /// weights quantized, too (ops/quantized_product.hpp).  out: (N, arranged_floats); x: (N, C).

@@ -12,7 +12,7 @@
 /// may have, and uses_bf16_dot() says whether this processor does. Neither Highway nor its flags know of them, so they
 /// are named here.
 #undef RUNGS_DOT_INSTRUCTIONS
-#define RUNGS_DOT_INSTRUCTIONS (HWY_TARGET == HWY_AVX3_DL)
+#define RUNGS_DOT_INSTRUCTIONS (HWY_TARGET <= HWY_AVX3_DL)
 
 #if RUNGS_DOT_INSTRUCTIONS
 HWY_BEFORE_NAMESPACE();
@@ -51,6 +51,16 @@ HWY_INLINE hn::Vec<Pairs> rounded(hn::Vec<hn::ScalableTag<float>> x) {
 /// Neighbours side by side, from the upper halves.
 HWY_INLINE hn::Vec<Pairs> paired(hn::Vec<Pairs> even, hn::Vec<Pairs> odd) {
   return hn::Or(hn::ShiftRight<16>(even), odd);
+}
+
+/// out = n pairs of x, rounded; n is a multiple of the lanes.
+inline void round_pairs(float* out, const float* x, int64_t n) {
+  const hn::ScalableTag<float> d;
+  for (int64_t i = 0; i < n; i += int64_t(hn::Lanes(d))) {
+    hn::Vec<hn::ScalableTag<float>> even, odd;
+    hn::LoadInterleaved2(d, x + 2 * i, even, odd);
+    hn::StoreU(hn::BitCast(d, paired(rounded(even), rounded(odd))), d, out + i);
+  }
 }
 
 }  // namespace rungs::HWY_NAMESPACE

@@ -3,6 +3,7 @@
 #define HWY_TARGET_INCLUDE "rungs/ops/packed_bytes.cpp"
 #include "rungs/ops/packed_bytes.hpp"
 
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -97,9 +98,9 @@ void pack(PanelBlock* panel, const Q* w, int64_t rows, int64_t stride, int64_t n
 constexpr int most_rows_of_bytes = 6;
 
 /// out (R, panel_width) = the sums of R rows of x, from block b of each, with n blocks, added to out if it `adds`.
-template <int offset, int R>
+template <class Q, int R>
 HWY_INLINE void tile_of_bytes(float* out, int64_t out_stride, const RowsOfX& x, int64_t b, const PanelBlock* panel,
-                              int64_t n, bool adds) {
+                              int64_t n, bool adds, const Ahead& ahead) {
   const PanelLanes d;
   const WholeLanes whole;
   const hn::Repartition<uint8_t, PanelLanes> bytes;
@@ -108,10 +109,11 @@ HWY_INLINE void tile_of_bytes(float* out, int64_t out_stride, const RowsOfX& x, 
   for (int r = 0; r < R; ++r) HWY_UNROLL(2)
   for (int p = 0; p < 2; ++p) total[r][p] = adds ? hn::LoadU(d, out + r * out_stride + p * panel_lanes) : hn::Zero(d);
   for (const PanelBlock* end = panel + n; panel < end; ++panel, ++b) {
+    for (int64_t k = 0; k < ahead.rows; ++k) hwy::Prefetch(ahead.first + k * ahead.row_bytes + b * int64_t(sizeof(Q)));
     hn::Vec<WholeLanes> sum[R][2];
     HWY_UNROLL(6)
     for (int r = 0; r < R; ++r)
-      sum[r][0] = sum[r][1] = hn::ConvertTo(whole, hn::Set(d, float(-offset) * x.block(r, b).sum));
+      sum[r][0] = sum[r][1] = hn::ConvertTo(whole, hn::Set(d, float(-offset_of<Q>) * x.block(r, b).sum));
     HWY_UNROLL(8) for (int i = 0; i < int(block_elements) / 4; ++i) {
       const auto w_0 = hn::Load(bytes, panel->number[i]), w_1 = hn::Load(bytes, panel->number[i] + 4 * panel_lanes);
       HWY_UNROLL(6) for (int r = 0; r < R; ++r) {
@@ -133,11 +135,11 @@ HWY_INLINE void tile_of_bytes(float* out, int64_t out_stride, const RowsOfX& x, 
 }
 
 /// The same for a number of rows that only this call knows.
-template <int offset, int R = most_rows_of_bytes>
+template <class Q, int R = most_rows_of_bytes>
 HWY_INLINE void tile_of_bytes(int64_t rows, float* out, int64_t out_stride, const RowsOfX& x, int64_t b,
-                              const PanelBlock* panel, int64_t n, bool adds) {
-  if (rows == R) return tile_of_bytes<offset, R>(out, out_stride, x, b, panel, n, adds);
-  if constexpr (R > 1) tile_of_bytes<offset, R - 1>(rows, out, out_stride, x, b, panel, n, adds);
+                              const PanelBlock* panel, int64_t n, bool adds, const Ahead& ahead) {
+  if (rows == R) return tile_of_bytes<Q, R>(out, out_stride, x, b, panel, n, adds, ahead);
+  if constexpr (R > 1) tile_of_bytes<Q, R - 1>(rows, out, out_stride, x, b, panel, n, adds, ahead);
 }
 
 template <class Q>
@@ -148,11 +150,14 @@ void product_of_bytes(Tensor& out, const Tensor& x, const Tensor& weight, int64_
     for (int64_t k = first; k < last; k += panel_width) {
       const int64_t n = std::min(panel_blocks, blocks - b), columns = std::min(panel_width, last - k);
       pack(panel, weight.data<Q>() + k * blocks + b, columns, blocks, n);
-      rows_with_panel<most_rows_of_bytes>(out.data() + k, columns, K, N, b > 0,
-                                          [=, &x](int64_t row, int64_t rows, float* o, int64_t stride) HWY_ATTR {
-                                            const RowsOfX some{x.data() + row * x.cols(), x.cols()};
-                                            tile_of_bytes<offset_of<Q>>(rows, o, stride, some, b, panel, n, b > 0);
-                                          });
+      const int64_t row_bytes = blocks * int64_t(sizeof(Q));
+      const auto* next = static_cast<const uint8_t*>(weight.raw()) + (k + panel_width) * row_bytes;
+      const Ahead ahead{next, std::clamp<int64_t>(last - k - panel_width, 0, panel_width), row_bytes};
+      rows_with_panel<most_rows_of_bytes>(
+          out.data() + k, columns, K, N, b > 0, [=, &x](int64_t row, int64_t rows, float* o, int64_t stride) HWY_ATTR {
+            const RowsOfX some{x.data() + row * x.cols(), x.cols()};
+            tile_of_bytes<Q>(rows, o, stride, some, b, panel, n, b > 0, row == 0 ? ahead : Ahead());
+          });
     }
 }
 

@@ -3,6 +3,7 @@
 #define HWY_TARGET_INCLUDE "rungs/ops/packed_product.cpp"
 #include "rungs/ops/packed_product.hpp"
 
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -56,18 +57,23 @@ using PairsOfBf16 = Floats;  // not used
 
 /// out (R, width) = the sums of R rows of x with a panel of n columns, added to what stands there if it `adds`.
 template <class Elements, int R>
-HWY_INLINE void tile(float* out, int64_t out_stride, const float* x, const float* panel, int64_t n, bool adds) {
+HWY_INLINE void tile(float* out, int64_t out_stride, const float* x, const float* panel, int64_t n, bool adds,
+                     const Ahead& ahead) {
   const PanelLanes d;
   hn::Vec<PanelLanes> sum[R][2];
   HWY_UNROLL(12)
   for (int r = 0; r < R; ++r) HWY_UNROLL(2)
   for (int p = 0; p < 2; ++p) sum[r][p] = adds ? hn::LoadU(d, out + r * out_stride + p * panel_lanes) : hn::Zero(d);
-  for (int64_t c = 0; c < n; ++c) {
-    const auto w_0 = hn::Load(d, panel + c * width), w_1 = hn::Load(d, panel + c * width + panel_lanes);
-    HWY_UNROLL(12) for (int r = 0; r < R; ++r) {
-      const auto x_r = hn::Set(d, x[c * R + r]);
-      sum[r][0] = Elements::add(sum[r][0], w_0, x_r);
-      sum[r][1] = Elements::add(sum[r][1], w_1, x_r);
+  for (int64_t some = 0; some < n; some += width) {
+    for (int64_t k = 0; k < ahead.rows; ++k)
+      for (int64_t i = 0; i < width; i += 16) hwy::Prefetch(ahead.first + k * ahead.row_bytes + (some + i) * 4);
+    for (int64_t c = some, end = std::min(n, some + width); c < end; ++c) {
+      const auto w_0 = hn::Load(d, panel + c * width), w_1 = hn::Load(d, panel + c * width + panel_lanes);
+      HWY_UNROLL(12) for (int r = 0; r < R; ++r) {
+        const auto x_r = hn::Set(d, x[c * R + r]);
+        sum[r][0] = Elements::add(sum[r][0], w_0, x_r);
+        sum[r][1] = Elements::add(sum[r][1], w_1, x_r);
+      }
     }
   }
   HWY_UNROLL(12)
@@ -78,9 +84,9 @@ HWY_INLINE void tile(float* out, int64_t out_stride, const float* x, const float
 /// The same for a number of rows that only this call knows.
 template <class Elements, int R = most_rows>
 HWY_INLINE void tile(int64_t rows, float* out, int64_t out_stride, const float* x, const float* panel, int64_t n,
-                     bool adds) {
-  if (rows == R) return tile<Elements, R>(out, out_stride, x, panel, n, adds);
-  if constexpr (R > 1) tile<Elements, R - 1>(rows, out, out_stride, x, panel, n, adds);
+                     bool adds, const Ahead& ahead) {
+  if (rows == R) return tile<Elements, R>(out, out_stride, x, panel, n, adds, ahead);
+  if constexpr (R > 1) tile<Elements, R - 1>(rows, out, out_stride, x, panel, n, adds, ahead);
 }
 
 #if HWY_TARGET != HWY_SCALAR
@@ -168,10 +174,13 @@ void product(float* out, const float* x, int64_t N, const Tensor& w, int64_t C, 
     for (int64_t k = first; k < last; k += width) {
       const int64_t n = std::min(depth, C - c), columns = std::min(width, last - k);
       pack_panel<Elements>(panel, w, k, columns, c, n);
-      rows_with_panel<most_rows>(out + k, columns, K, N, c > 0,
-                                 [=](int64_t row, int64_t rows, float* o, int64_t stride) HWY_ATTR {
-                                   tile<Elements>(rows, o, stride, x + c * N + row * n, panel, n, c > 0);
-                                 });
+      const int64_t row_bytes = int64_t(w.bytes()) / K;
+      const auto* next = static_cast<const uint8_t*>(w.raw()) + (k + width) * row_bytes + c * row_bytes / C;
+      const Ahead ahead{next, std::clamp<int64_t>(last - k - width, 0, width), row_bytes};
+      rows_with_panel<most_rows>(
+          out + k, columns, K, N, c > 0, [=](int64_t row, int64_t rows, float* o, int64_t stride) HWY_ATTR {
+            tile<Elements>(rows, o, stride, x + c * N + row * n, panel, n, c > 0, row == 0 ? ahead : Ahead());
+          });
     }
 }
 
@@ -180,27 +189,17 @@ void product_of_packed(float* out, const float* x, int64_t N, const Tensor& w, i
   (elements < w.cols() ? product<PairsOfBf16> : product<Floats>)(out, x, N, w, elements, first, last);
 }
 
-/// out = 2 n elements of x in bf16, pair by pair.
-void round_pairs([[maybe_unused]] float* out, [[maybe_unused]] const float* x, [[maybe_unused]] int64_t n) {
-#if RUNGS_DOT_INSTRUCTIONS
-  const PanelLanes d;
-  for (int64_t i = 0; i < n; i += panel_lanes) {
-    hn::Vec<PanelLanes> even, odd;
-    hn::LoadInterleaved2(d, x + 2 * i, even, odd);
-    hn::StoreU(hn::BitCast(d, paired(rounded(even), rounded(odd))), d, out + i);
-  }
-#endif
-}
-
 /// Elements [c, c + n) of all rows of C, which become one piece of packed x.
 void pack_piece(float* out, const float* x, int64_t N, int64_t C, bool pairs, int64_t c, int64_t n) {
   const Tiles tiles{N, most_rows};
-  float rounded_x[depth];
+  [[maybe_unused]] float rounded_x[depth];
   for (int64_t t = 0; t < tiles.count; ++t) {
     const int64_t first = tiles.first(t), rows = tiles.rows(t);
     for (int64_t r = 0; r < rows; ++r) {
       const float* from = x + (first + r) * C + (pairs ? 2 * c : c);
+#if RUNGS_DOT_INSTRUCTIONS
       if (pairs) round_pairs(rounded_x, from, n), from = rounded_x;
+#endif
       for (int64_t i = 0; i < n; ++i) out[c * N + first * n + i * rows + r] = from[i];
     }
   }

@@ -49,6 +49,13 @@ HWY_INLINE void rows_with_panel(float* out, int64_t columns, int64_t out_stride,
   }
 }
 
+/// What the first tile asks for while it uses a panel: the rows of w of the next one. Their pieces are too short for
+/// the processor to see them coming.
+struct Ahead {
+  const uint8_t* first = nullptr;
+  int64_t rows = 0, row_bytes = 0;
+};
+
 #if HWY_TARGET != HWY_SCALAR
 
 /// 128 bits at each of quad[0], quad[1], ..., so many bytes further: as many as d has.

@@ -17,7 +17,7 @@ static int64_t best_of(int64_t targets) { return targets & -targets; }
 /// Not asked for at each product: where the processor is a guest's, the question takes microseconds.
 static bool has_bf16_dot() {
 #if HWY_ARCH_X86
-  return best_of(HWY_TARGETS & hwy::SupportedTargets()) == HWY_AVX3_DL && __builtin_cpu_supports("avx512bf16");
+  return best_of(HWY_TARGETS & hwy::SupportedTargets()) <= HWY_AVX3_DL && __builtin_cpu_supports("avx512bf16");
 #else
   return false;
 #endif

@@ -50,286 +50,318 @@ void product(float* out, int64_t out_stride, const RowsOfX& x, int64_t N, const 
 
 #else
 
-using Bytes = hn::CappedTag<uint8_t, 32>;
-using SignedBytes = hn::Repartition<int8_t, Bytes>;
-using Shorts = hn::Repartition<int16_t, Bytes>;
-using Ints = hn::Repartition<int32_t, Bytes>;
-using Floats = hn::Repartition<float, Bytes>;
-
-/// As many rows of w as are multiplied side by side: each has 128 bits of a vector and, in the end, 32 of another.
-constexpr int rows = hn::MaxLanes(Floats());
-
-/// BlockOfX `at` of several rows of w.
-template <class Q>
-struct Blocks {
-  const Q* w[rows];
-  int64_t at;
-};
-
-/// 32 elements of each row, unpacked: the first 16 and the others. Four bits stay 0 to 15.
-struct Numbers {
-  HWY_INLINE Numbers() {}
-  hn::Vec<Bytes> q[2][4];     ///< as sixteen() has the rows
-  hn::Vec<Shorts> groups[2];  ///< the whole scales of their groups, each in both halves of 32 bits
-  hn::Vec<Floats> scale, min, min_scale;
-};
-
-/// Sixteen bytes of row i of four, `offset` bytes into the block; where a vector has room, those of row i + 4, too.
-template <class Q>
-HWY_INLINE hn::Vec<Bytes> sixteen(const Blocks<Q>& w, size_t offset, int i) {
-  const hn::FixedTag<uint8_t, 16> half;
-  const auto of = [&](int row) { return hn::LoadU(half, reinterpret_cast<const uint8_t*>(w.w[row] + w.at) + offset); };
-#if HWY_TARGET <= HWY_AVX2
-  return hn::Combine(Bytes(), of(i + 4), of(i));
-#else
-  return of(i);
-#endif
-}
-
-/// Bytes 4 i to 4 i + 3 of those sixteen, of all the rows.
-template <int i, class Q>
-HWY_INLINE hn::Vec<Ints> four(const Blocks<Q>& w, size_t offset) {
-  const Ints d;
-  const auto of = [&](int row) { return hn::BitCast(d, sixteen(w, offset, row)); };
-  if (i < 2) {
-    const auto even = hn::InterleaveLower(d, of(0), of(2)), odd = hn::InterleaveLower(d, of(1), of(3));
-    return i == 0 ? hn::InterleaveLower(d, even, odd) : hn::InterleaveUpper(d, even, odd);
-  }
-  const auto even = hn::InterleaveUpper(d, of(0), of(2)), odd = hn::InterleaveUpper(d, of(1), of(3));
-  return i == 2 ? hn::InterleaveLower(d, even, odd) : hn::InterleaveUpper(d, even, odd);
-}
-
-/// The f16 in the lower halves.
-HWY_INLINE hn::Vec<Floats> lower_halves(hn::Vec<Ints> v) {
-  const hn::Rebind<uint16_t, Ints> bits;
-  const hn::Rebind<hwy::float16_t, Ints> halves;
-  return hn::PromoteTo(Floats(), hn::BitCast(halves, hn::DemoteTo(bits, hn::And(v, hn::Set(Ints(), 0xffff)))));
-}
-HWY_INLINE hn::Vec<Floats> upper_halves(hn::Vec<Ints> v) {
-  const hn::Repartition<uint32_t, Ints> d;
-  return lower_halves(hn::BitCast(Ints(), hn::ShiftRight<16>(hn::BitCast(d, v))));
-}
-
-HWY_INLINE hn::Vec<Bytes> low_nibbles(hn::Vec<Bytes> v) { return hn::And(v, hn::Set(Bytes(), 15)); }
-
-/// v's lower 16 bits in its upper ones, too.
-HWY_INLINE hn::Vec<Shorts> twice(hn::Vec<Ints> v) {
-  return hn::BitCast(Shorts(), hn::Or(hn::And(v, hn::Set(Ints(), 0xffff)), hn::ShiftLeft<16>(v)));
-}
-
-/// Where the processor wants one factor without a sign, q8_0 is read as 128 more than it is, which is taken from the
-/// sum.
-constexpr float offset_of_q8_0 = RUNGS_DOT_INSTRUCTIONS ? 128 : 0;
-HWY_INLINE hn::Vec<Bytes> without_sign(hn::Vec<Bytes> v) {
-  return offset_of_q8_0 > 0 ? hn::Xor(v, hn::Set(Bytes(), 0x80)) : v;
-}
-
-HWY_INLINE void unpack(const Blocks<q8_0>& w, int64_t, Numbers& out) {
-  HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
-    out.q[0][i] = without_sign(sixteen(w, offsetof(q8_0, q), i));
-    out.q[1][i] = without_sign(sixteen(w, offsetof(q8_0, q) + 16, i));
-  }
-  out.scale = lower_halves(four<0>(w, 0));
-  out.groups[0] = out.groups[1] = hn::Set(Shorts(), 1);
-}
-
-HWY_INLINE void unpack(const Blocks<q4_0>& w, int64_t, Numbers& out) {
-  HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
-    const auto both = sixteen(w, offsetof(q4_0, q), i);
-    out.q[0][i] = low_nibbles(both);
-    out.q[1][i] = hn::ShiftRight<4>(both);
-  }
-  out.scale = lower_halves(four<0>(w, 0));
-  out.groups[0] = out.groups[1] = hn::Set(Shorts(), 1);
-}
-
-HWY_INLINE void unpack(const Blocks<q4_k>& w, int64_t part, Numbers& out) {
-  HWY_UNROLL(2) for (int half = 0; half < 2; ++half) HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
-    const auto both = sixteen(w, offsetof(q4_k, q) + part / 2 * 32 + half * 16, i);
-    out.q[half][i] = part % 2 ? hn::ShiftRight<4>(both) : low_nibbles(both);
-  }
-  const Ints d;
-  const auto scales = four<0>(w, 0);
-  out.scale = lower_halves(scales), out.min_scale = upper_halves(scales);
-  const int shift = int(part % 4 * 8);
-  auto scale = hn::ShiftRightSame(four<1>(w, 0), shift), min = hn::ShiftRightSame(four<2>(w, 0), shift);
-  const auto six = hn::Set(d, 63);
-  if (part < 4) {
-    scale = hn::And(scale, six), min = hn::And(min, six);
-  } else {  // as group_of() says
-    const auto low = hn::ShiftRightSame(four<3>(w, 0), shift);
-    const auto fifteen = hn::Set(d, 15), upper = hn::Set(d, 0x30);
-    scale = hn::Or(hn::And(low, fifteen), hn::And(hn::ShiftRight<2>(scale), upper));
-    min = hn::Or(hn::And(hn::ShiftRight<4>(low), fifteen), hn::And(hn::ShiftRight<2>(min), upper));
-  }
-  out.groups[0] = out.groups[1] = twice(scale);
-  out.min = hn::ConvertTo(Floats(), min);
-}
-
-HWY_INLINE void unpack(const Blocks<q6_k>& w, int64_t part, Numbers& out) {
-  const Bytes d;
-  const int64_t half = part / 4, quarter = part % 4;
-  HWY_UNROLL(2) for (int h = 0; h < 2; ++h) HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
-    const auto low = sixteen(w, offsetof(q6_k, low) + half * 64 + quarter % 2 * 32 + h * 16, i);
-    const auto high = sixteen(w, offsetof(q6_k, high) + half * 32 + h * 16, i);
-    const auto nibble = quarter < 2 ? low_nibbles(low) : hn::ShiftRight<4>(low);
-    const auto two = hn::ShiftRightSame(hn::BitCast(Shorts(), high), int(2 * quarter));
-    const auto up = hn::And(hn::BitCast(d, hn::ShiftLeft<4>(two)), hn::Set(d, 0x30));
-    out.q[h][i] = hn::Sub(hn::Or(nibble, up), hn::Set(d, 32));
-  }
-  out.scale = upper_halves(four<3>(w, sizeof(q6_k) - 16));                      // the last two bytes
-  const auto both = twice(four<3>(w, offsetof(q6_k, groups) - 12 + part * 2));  // a byte for each half
-  out.groups[0] = hn::ShiftRight<8>(hn::ShiftLeft<8>(both));
-  out.groups[1] = hn::ShiftRight<8>(both);
-}
-
 /// Whether the numbers of a block have a sign.
 template <class Q>
 [[maybe_unused]] constexpr bool is_signed = std::is_same_v<Q, q8_0> || std::is_same_v<Q, q6_k>;
 
-/// Products of bytes, each added to its neighbour's: at most 128 · 127 · 2, which 16 bits hold.
-template <class Q>
-HWY_INLINE hn::Vec<Shorts> pairs(hn::Vec<Bytes> w, hn::Vec<SignedBytes> x) {
-#if HWY_TARGET <= HWY_SSSE3  // its instruction wants one factor without a sign, so x takes that of w
-  const auto factor = is_signed<Q> ? hn::BitCast(Bytes(), hn::Abs(hn::BitCast(SignedBytes(), w))) : w;
-#if HWY_TARGET <= HWY_AVX2
-  if (is_signed<Q>) x.raw = _mm256_sign_epi8(x.raw, w.raw);
-  return hn::Vec<Shorts>{_mm256_maddubs_epi16(factor.raw, x.raw)};
-#else
-  if (is_signed<Q>) x.raw = _mm_sign_epi8(x.raw, w.raw);
-  return hn::Vec<Shorts>{_mm_maddubs_epi16(factor.raw, x.raw)};
-#endif
-#else
-  const Shorts d;
-  const auto w_2 = hn::BitCast(d, w), x_2 = hn::BitCast(d, x);
-  const auto even = hn::Mul(hn::ShiftRight<8>(hn::ShiftLeft<8>(w_2)), hn::ShiftRight<8>(hn::ShiftLeft<8>(x_2)));
-  return hn::Add(even, hn::Mul(hn::ShiftRight<8>(w_2), hn::ShiftRight<8>(x_2)));
-#endif
-}
-
-/// Neighbours times their factors, added up.
-HWY_INLINE hn::Vec<Ints> widened(hn::Vec<Shorts> v, hn::Vec<Shorts> factors) {
-  auto others = hn::Zero(Ints());
-  const auto some = hn::ReorderWidenMulAccumulate(Ints(), v, factors, others, others);
-  return hn::RearrangeToOddPlusEven(some, others);
-}
-
-/// The sums of each row's 128 bits: in 32 bits one whole number or two, as there were.
-template <class D, class V>
-HWY_INLINE V sums_of_rows(D d, const V (&v)[4]) {
-  const hn::Repartition<uint32_t, D> one;
-  const hn::Repartition<uint64_t, D> two;
-  const auto folded = [&](auto unit, V a, V b) HWY_ATTR {  // halves of 128 bits of a and b added up, side by side
-    const auto x = hn::BitCast(unit, a), y = hn::BitCast(unit, b);
-    return hn::Add(hn::BitCast(d, hn::InterleaveLower(unit, x, y)), hn::BitCast(d, hn::InterleaveUpper(unit, x, y)));
-  };
-  return folded(two, folded(one, v[0], v[1]), folded(one, v[2], v[3]));
-}
-
-#if RUNGS_DOT_INSTRUCTIONS
-/// 32 products of each row of w, four at a time; w has no sign.
-HWY_INLINE hn::Vec<Ints> products_of_bytes(const Numbers& w, hn::Vec<SignedBytes> x_0, hn::Vec<SignedBytes> x_1) {
-  hn::Vec<Ints> sums[4];
-  HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
-    const auto some = add_dots_of_bytes(hn::Zero(Ints()), w.q[0][i], x_0);
-    sums[i] = add_dots_of_bytes(some, w.q[1][i], x_1);
-  }
-  return sums_of_rows(Ints(), sums);
-}
-#endif
-
-/// Of each row of w its product with x. As much is added up in 16 bits as they hold for certain: of four bits eight
-/// times 15 · 127 (sums_of_rows() adds four of a row), of six bits and a sign eight times 32 · 127 of one group.
-template <class Q>
-HWY_INLINE hn::Vec<Ints> products_of(const Numbers& w, const BlockOfX& x) {
-  const auto x_0 = hn::LoadDup128(SignedBytes(), x.q), x_1 = hn::LoadDup128(SignedBytes(), x.q + 16);
-#if RUNGS_DOT_INSTRUCTIONS
-  if constexpr (std::is_same_v<Q, q8_0> || std::is_same_v<Q, q4_0>) return products_of_bytes(w, x_0, x_1);
-#endif
-  if constexpr (std::is_same_v<Q, q8_0>) {
-    hn::Vec<Ints> sums[4];
-    HWY_UNROLL(4)
-    for (int i = 0; i < 4; ++i)
-      sums[i] = hn::Add(widened(pairs<Q>(w.q[0][i], x_0), w.groups[0]), widened(pairs<Q>(w.q[1][i], x_1), w.groups[1]));
-    return sums_of_rows(Ints(), sums);
-  } else if constexpr (std::is_same_v<Q, q6_k>) {
-    hn::Vec<Shorts> sums_0[4], sums_1[4];
-    HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
-      sums_0[i] = pairs<Q>(w.q[0][i], x_0);
-      sums_1[i] = pairs<Q>(w.q[1][i], x_1);
-    }
-    return hn::Add(widened(sums_of_rows(Shorts(), sums_0), w.groups[0]),
-                   widened(sums_of_rows(Shorts(), sums_1), w.groups[1]));
-  } else {
-    hn::Vec<Shorts> sums[4];
-    HWY_UNROLL(4) for (int i = 0; i < 4; ++i) sums[i] = hn::Add(pairs<Q>(w.q[0][i], x_0), pairs<Q>(w.q[1][i], x_1));
-    return widened(sums_of_rows(Shorts(), sums), w.groups[0]);
-  }
-}
-
+/// Where the processor wants one factor without a sign, q8_0 is read as 128 more than it is, which is taken from the
+/// sum.
+constexpr float offset_of_q8_0 = RUNGS_DOT_INSTRUCTIONS ? 128 : 0;
 constexpr int64_t rows_at_a_time = 24;  ///< of x
 
-/// out[n][k[i]] = x[n] · w[i] for `count` rows of x; R is that count, if it is known when this is compiled, else 0.
-template <int R, class Q>
-HWY_INLINE void some_columns(float* out, int64_t out_stride, const RowsOfX& x, int64_t count, Blocks<Q> w,
-                             const int64_t (&k)[rows], int64_t blocks) {
-  const Floats d;
-  if (R > 0) count = R;
-  hn::Vec<Floats> total[R > 0 ? R : rows_at_a_time];
-  HWY_UNROLL(4) for (int64_t n = 0; n < count; ++n) total[n] = hn::Zero(d);
-  for (int64_t b = 0; b < blocks; ++b) {
-    w.at = b / blocks_in<Q>;
-    if (b % blocks_in<Q> == 0)
-      HWY_UNROLL(8) for (int i = 0; i < rows; ++i) hwy::Prefetch(w.w[i] + w.at + 512 / sizeof(Q));
-    Numbers numbers;
-    unpack(w, b % blocks_in<Q>, numbers);
-    const auto add_row = [&](int64_t n) HWY_ATTR {
-      const BlockOfX& x_b = x.block(n, b);
-      const auto x_scale = hn::Set(d, x_b.scale), x_sum = hn::Set(d, x_b.sum);
-      auto products = hn::ConvertTo(d, products_of<Q>(numbers, x_b));
-      constexpr float offset = std::is_same_v<Q, q4_0> ? 8 : std::is_same_v<Q, q8_0> ? offset_of_q8_0 : 0;
-      if (offset > 0) products = hn::NegMulAdd(hn::Set(d, offset), x_sum, products);  // whole, so exact
-      total[n] = hn::MulAdd(products, hn::Mul(numbers.scale, x_scale), total[n]);
-      if constexpr (std::is_same_v<Q, q4_k>)  // Σ (s q - m) x = s Σ q x - m Σ x
-        total[n] = hn::NegMulAdd(hn::Mul(numbers.min, x_sum), hn::Mul(numbers.min_scale, x_scale), total[n]);
+/// The products with vectors of at most so many bytes.
+template <size_t most_bytes>
+struct SideBySide {
+  using Bytes = hn::CappedTag<uint8_t, most_bytes>;
+  using SignedBytes = hn::Repartition<int8_t, Bytes>;
+  using Shorts = hn::Repartition<int16_t, Bytes>;
+  using Ints = hn::Repartition<int32_t, Bytes>;
+  using Floats = hn::Repartition<float, Bytes>;
+
+  /// As many rows of w as are multiplied side by side: each has 128 bits of a vector and, in the end, 32 of another.
+  static constexpr int rows = hn::MaxLanes(Floats());
+
+  /// BlockOfX `at` of several rows of w.
+  template <class Q>
+  struct Blocks {
+    const Q* w[rows];
+    int64_t at;
+  };
+
+  /// 32 elements of each row, unpacked: the first 16 and the others. Four bits stay 0 to 15.
+  struct Numbers {
+    HWY_INLINE Numbers() {}
+    hn::Vec<Bytes> q[2][4];     ///< as sixteen() has the rows
+    hn::Vec<Shorts> groups[2];  ///< the whole scales of their groups, each in both halves of 32 bits
+    hn::Vec<Floats> scale, min, min_scale;
+  };
+
+  /// Sixteen bytes of row i of four, `offset` bytes into the block; where a vector has room, those of row i + 4, too,
+  /// and of i + 8 and i + 12.
+  template <class Q>
+  static HWY_INLINE hn::Vec<Bytes> sixteen(const Blocks<Q>& w, size_t offset, int i) {
+    const hn::FixedTag<uint8_t, 16> quarter;
+    const auto of = [&](int row) HWY_ATTR {
+      return hn::LoadU(quarter, reinterpret_cast<const uint8_t*>(w.w[row] + w.at) + offset);
     };
-    if (R > 0) {
-      HWY_UNROLL(4) for (int64_t n = 0; n < R; ++n) add_row(n);
+    if constexpr (rows == 16) {
+      const hn::Half<Bytes> half;
+      return hn::Combine(Bytes(), hn::Combine(half, of(i + 12), of(i + 8)), hn::Combine(half, of(i + 4), of(i)));
+    } else if constexpr (rows == 8) {
+      return hn::Combine(Bytes(), of(i + 4), of(i));
     } else {
-      for (int64_t n = 0; n < count; ++n) add_row(n);
+      return of(i);
     }
   }
-  for (int64_t n = 0; n < count; ++n) {
-    HWY_ALIGN float values[rows];
-    hn::Store(total[n], d, values);
-    for (int i = 0; i < rows; ++i) out[n * out_stride + k[i]] = values[i];
-  }
-}
 
-/// Parts of w, as many as `rows`, are read side by side: each is one long stream that the processor sees coming. So few
-/// rows of x at a time that the caches hold them.
+  /// Bytes 4 i to 4 i + 3 of those sixteen, of all the rows.
+  template <int i, class Q>
+  static HWY_INLINE hn::Vec<Ints> four(const Blocks<Q>& w, size_t offset) {
+    const Ints d;
+    const auto of = [&](int row) { return hn::BitCast(d, sixteen(w, offset, row)); };
+    if (i < 2) {
+      const auto even = hn::InterleaveLower(d, of(0), of(2)), odd = hn::InterleaveLower(d, of(1), of(3));
+      return i == 0 ? hn::InterleaveLower(d, even, odd) : hn::InterleaveUpper(d, even, odd);
+    }
+    const auto even = hn::InterleaveUpper(d, of(0), of(2)), odd = hn::InterleaveUpper(d, of(1), of(3));
+    return i == 2 ? hn::InterleaveLower(d, even, odd) : hn::InterleaveUpper(d, even, odd);
+  }
+
+  /// The f16 in the lower halves.
+  static HWY_INLINE hn::Vec<Floats> lower_halves(hn::Vec<Ints> v) {
+    const hn::Rebind<uint16_t, Ints> bits;
+    const hn::Rebind<hwy::float16_t, Ints> halves;
+    return hn::PromoteTo(Floats(), hn::BitCast(halves, hn::DemoteTo(bits, hn::And(v, hn::Set(Ints(), 0xffff)))));
+  }
+  static HWY_INLINE hn::Vec<Floats> upper_halves(hn::Vec<Ints> v) {
+    const hn::Repartition<uint32_t, Ints> d;
+    return lower_halves(hn::BitCast(Ints(), hn::ShiftRight<16>(hn::BitCast(d, v))));
+  }
+
+  static HWY_INLINE hn::Vec<Bytes> low_nibbles(hn::Vec<Bytes> v) { return hn::And(v, hn::Set(Bytes(), 15)); }
+
+  /// v's lower 16 bits in its upper ones, too.
+  static HWY_INLINE hn::Vec<Shorts> twice(hn::Vec<Ints> v) {
+    return hn::BitCast(Shorts(), hn::Or(hn::And(v, hn::Set(Ints(), 0xffff)), hn::ShiftLeft<16>(v)));
+  }
+
+  static HWY_INLINE hn::Vec<Bytes> without_sign(hn::Vec<Bytes> v) {
+    return offset_of_q8_0 > 0 ? hn::Xor(v, hn::Set(Bytes(), 0x80)) : v;
+  }
+
+  static HWY_INLINE void unpack(const Blocks<q8_0>& w, int64_t, Numbers& out) {
+    HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
+      out.q[0][i] = without_sign(sixteen(w, offsetof(q8_0, q), i));
+      out.q[1][i] = without_sign(sixteen(w, offsetof(q8_0, q) + 16, i));
+    }
+    out.scale = lower_halves(four<0>(w, 0));
+    out.groups[0] = out.groups[1] = hn::Set(Shorts(), 1);
+  }
+
+  static HWY_INLINE void unpack(const Blocks<q4_0>& w, int64_t, Numbers& out) {
+    HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
+      const auto both = sixteen(w, offsetof(q4_0, q), i);
+      out.q[0][i] = low_nibbles(both);
+      out.q[1][i] = hn::ShiftRight<4>(both);
+    }
+    out.scale = lower_halves(four<0>(w, 0));
+    out.groups[0] = out.groups[1] = hn::Set(Shorts(), 1);
+  }
+
+  static HWY_INLINE void unpack(const Blocks<q4_k>& w, int64_t part, Numbers& out) {
+    HWY_UNROLL(2) for (int half = 0; half < 2; ++half) HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
+      const auto both = sixteen(w, offsetof(q4_k, q) + part / 2 * 32 + half * 16, i);
+      out.q[half][i] = part % 2 ? hn::ShiftRight<4>(both) : low_nibbles(both);
+    }
+    const Ints d;
+    const auto scales = four<0>(w, 0);
+    out.scale = lower_halves(scales), out.min_scale = upper_halves(scales);
+    const int shift = int(part % 4 * 8);
+    auto scale = hn::ShiftRightSame(four<1>(w, 0), shift), min = hn::ShiftRightSame(four<2>(w, 0), shift);
+    const auto six = hn::Set(d, 63);
+    if (part < 4) {
+      scale = hn::And(scale, six), min = hn::And(min, six);
+    } else {  // as group_of() says
+      const auto low = hn::ShiftRightSame(four<3>(w, 0), shift);
+      const auto fifteen = hn::Set(d, 15), upper = hn::Set(d, 0x30);
+      scale = hn::Or(hn::And(low, fifteen), hn::And(hn::ShiftRight<2>(scale), upper));
+      min = hn::Or(hn::And(hn::ShiftRight<4>(low), fifteen), hn::And(hn::ShiftRight<2>(min), upper));
+    }
+    out.groups[0] = out.groups[1] = twice(scale);
+    out.min = hn::ConvertTo(Floats(), min);
+  }
+
+  static HWY_INLINE void unpack(const Blocks<q6_k>& w, int64_t part, Numbers& out) {
+    const Bytes d;
+    const int64_t half = part / 4, quarter = part % 4;
+    HWY_UNROLL(2) for (int h = 0; h < 2; ++h) HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
+      const auto low = sixteen(w, offsetof(q6_k, low) + half * 64 + quarter % 2 * 32 + h * 16, i);
+      const auto high = sixteen(w, offsetof(q6_k, high) + half * 32 + h * 16, i);
+      const auto nibble = quarter < 2 ? low_nibbles(low) : hn::ShiftRight<4>(low);
+      const auto two = hn::ShiftRightSame(hn::BitCast(Shorts(), high), int(2 * quarter));
+      const auto up = hn::And(hn::BitCast(d, hn::ShiftLeft<4>(two)), hn::Set(d, 0x30));
+      out.q[h][i] = hn::Sub(hn::Or(nibble, up), hn::Set(d, 32));
+    }
+    out.scale = upper_halves(four<3>(w, sizeof(q6_k) - 16));                      // the last two bytes
+    const auto both = twice(four<3>(w, offsetof(q6_k, groups) - 12 + part * 2));  // a byte for each half
+    out.groups[0] = hn::ShiftRight<8>(hn::ShiftLeft<8>(both));
+    out.groups[1] = hn::ShiftRight<8>(both);
+  }
+
+  /// Products of bytes, each added to its neighbour's: at most 128 · 127 · 2, which 16 bits hold.
+  template <class Q>
+  static HWY_INLINE hn::Vec<Shorts> pairs(hn::Vec<Bytes> w, hn::Vec<SignedBytes> x) {
+#if HWY_TARGET <= HWY_SSSE3  // its instruction wants one factor without a sign, so x takes that of w
+    const auto factor = is_signed<Q> ? hn::BitCast(Bytes(), hn::Abs(hn::BitCast(SignedBytes(), w))) : w;
+#if HWY_TARGET <= HWY_AVX3
+    if constexpr (rows == 16) {
+      const auto negative = hn::Lt(hn::BitCast(SignedBytes(), w), hn::Zero(SignedBytes()));
+      if (is_signed<Q>) x = hn::IfThenElse(negative, hn::Neg(x), x);
+      return hn::Vec<Shorts>{_mm512_maddubs_epi16(factor.raw, x.raw)};
+    }
+#endif
+#if HWY_TARGET <= HWY_AVX2
+    if constexpr (rows == 8) {
+      if (is_signed<Q>) x.raw = _mm256_sign_epi8(x.raw, w.raw);
+      return hn::Vec<Shorts>{_mm256_maddubs_epi16(factor.raw, x.raw)};
+    }
+#endif
+    if constexpr (rows == 4) {
+      if (is_signed<Q>) x.raw = _mm_sign_epi8(x.raw, w.raw);
+      return hn::Vec<Shorts>{_mm_maddubs_epi16(factor.raw, x.raw)};
+    }
+#else
+    const Shorts d;
+    const auto w_2 = hn::BitCast(d, w), x_2 = hn::BitCast(d, x);
+    const auto even = hn::Mul(hn::ShiftRight<8>(hn::ShiftLeft<8>(w_2)), hn::ShiftRight<8>(hn::ShiftLeft<8>(x_2)));
+    return hn::Add(even, hn::Mul(hn::ShiftRight<8>(w_2), hn::ShiftRight<8>(x_2)));
+#endif
+  }
+
+  /// Neighbours times their factors, added up.
+  static HWY_INLINE hn::Vec<Ints> widened(hn::Vec<Shorts> v, hn::Vec<Shorts> factors) {
+    auto others = hn::Zero(Ints());
+    const auto some = hn::ReorderWidenMulAccumulate(Ints(), v, factors, others, others);
+    return hn::RearrangeToOddPlusEven(some, others);
+  }
+
+  /// The sums of each row's 128 bits: in 32 bits one whole number or two, as there were.
+  template <class D, class V>
+  static HWY_INLINE V sums_of_rows(D d, const V (&v)[4]) {
+    const hn::Repartition<uint32_t, D> one;
+    const hn::Repartition<uint64_t, D> two;
+    const auto folded = [&](auto unit, V a, V b) HWY_ATTR {  // halves of 128 bits of a and b added up, side by side
+      const auto x = hn::BitCast(unit, a), y = hn::BitCast(unit, b);
+      return hn::Add(hn::BitCast(d, hn::InterleaveLower(unit, x, y)), hn::BitCast(d, hn::InterleaveUpper(unit, x, y)));
+    };
+    return folded(two, folded(one, v[0], v[1]), folded(one, v[2], v[3]));
+  }
+
+#if RUNGS_DOT_INSTRUCTIONS
+  /// 32 products of each row of w, four at a time; w has no sign.
+  static HWY_INLINE hn::Vec<Ints> products_of_bytes(const Numbers& w, hn::Vec<SignedBytes> x_0,
+                                                    hn::Vec<SignedBytes> x_1) {
+    hn::Vec<Ints> sums[4];
+    HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
+      const auto some = add_dots_of_bytes(hn::Zero(Ints()), w.q[0][i], x_0);
+      sums[i] = add_dots_of_bytes(some, w.q[1][i], x_1);
+    }
+    return sums_of_rows(Ints(), sums);
+  }
+#endif
+
+  /// Of each row of w its product with x. As much is added up in 16 bits as they hold for certain: of four bits eight
+  /// times 15 · 127 (sums_of_rows() adds four of a row), of six bits and a sign eight times 32 · 127 of one group.
+  template <class Q>
+  static HWY_INLINE hn::Vec<Ints> products_of(const Numbers& w, const BlockOfX& x) {
+    const auto x_0 = hn::LoadDup128(SignedBytes(), x.q), x_1 = hn::LoadDup128(SignedBytes(), x.q + 16);
+#if RUNGS_DOT_INSTRUCTIONS
+    if constexpr (std::is_same_v<Q, q8_0> || std::is_same_v<Q, q4_0>) return products_of_bytes(w, x_0, x_1);
+#endif
+    if constexpr (std::is_same_v<Q, q8_0>) {
+      hn::Vec<Ints> sums[4];
+      HWY_UNROLL(4)
+      for (int i = 0; i < 4; ++i)
+        sums[i] =
+            hn::Add(widened(pairs<Q>(w.q[0][i], x_0), w.groups[0]), widened(pairs<Q>(w.q[1][i], x_1), w.groups[1]));
+      return sums_of_rows(Ints(), sums);
+    } else if constexpr (std::is_same_v<Q, q6_k>) {
+      hn::Vec<Shorts> sums_0[4], sums_1[4];
+      HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
+        sums_0[i] = pairs<Q>(w.q[0][i], x_0);
+        sums_1[i] = pairs<Q>(w.q[1][i], x_1);
+      }
+      return hn::Add(widened(sums_of_rows(Shorts(), sums_0), w.groups[0]),
+                     widened(sums_of_rows(Shorts(), sums_1), w.groups[1]));
+    } else {
+      hn::Vec<Shorts> sums[4];
+      HWY_UNROLL(4) for (int i = 0; i < 4; ++i) sums[i] = hn::Add(pairs<Q>(w.q[0][i], x_0), pairs<Q>(w.q[1][i], x_1));
+      return widened(sums_of_rows(Shorts(), sums), w.groups[0]);
+    }
+  }
+
+  /// out[n][k[i]] = x[n] · w[i] for `count` rows of x; R is that count, if it is known when this is compiled, else 0.
+  template <int R, class Q>
+  static HWY_INLINE void some_columns(float* out, int64_t out_stride, const RowsOfX& x, int64_t count, Blocks<Q> w,
+                                      const int64_t (&k)[rows], int64_t blocks) {
+    const Floats d;
+    if (R > 0) count = R;
+    hn::Vec<Floats> total[R > 0 ? R : rows_at_a_time];
+    HWY_UNROLL(4) for (int64_t n = 0; n < count; ++n) total[n] = hn::Zero(d);
+    for (int64_t b = 0; b < blocks; ++b) {
+      w.at = b / blocks_in<Q>;
+      if (b % blocks_in<Q> == 0)
+        HWY_UNROLL(8) for (int i = 0; i < rows; ++i) hwy::Prefetch(w.w[i] + w.at + 512 / sizeof(Q));
+      Numbers numbers;
+      unpack(w, b % blocks_in<Q>, numbers);
+      const auto add_row = [&](int64_t n) HWY_ATTR {
+        const BlockOfX& x_b = x.block(n, b);
+        const auto x_scale = hn::Set(d, x_b.scale), x_sum = hn::Set(d, x_b.sum);
+        auto products = hn::ConvertTo(d, products_of<Q>(numbers, x_b));
+        constexpr float offset = std::is_same_v<Q, q4_0> ? 8 : std::is_same_v<Q, q8_0> ? offset_of_q8_0 : 0;
+        if (offset > 0) products = hn::NegMulAdd(hn::Set(d, offset), x_sum, products);  // whole, so exact
+        total[n] = hn::MulAdd(products, hn::Mul(numbers.scale, x_scale), total[n]);
+        if constexpr (std::is_same_v<Q, q4_k>)  // Σ (s q - m) x = s Σ q x - m Σ x
+          total[n] = hn::NegMulAdd(hn::Mul(numbers.min, x_sum), hn::Mul(numbers.min_scale, x_scale), total[n]);
+      };
+      if (R > 0) {
+        HWY_UNROLL(4) for (int64_t n = 0; n < R; ++n) add_row(n);
+      } else {
+        for (int64_t n = 0; n < count; ++n) add_row(n);
+      }
+    }
+    for (int64_t n = 0; n < count; ++n) {
+      HWY_ALIGN float values[rows];
+      hn::Store(total[n], d, values);
+      for (int i = 0; i < rows; ++i) out[n * out_stride + k[i]] = values[i];
+    }
+  }
+
+  /// Parts of w, as many as `rows`, are read side by side: each is one long stream that the processor sees coming. So
+  /// few rows of x at a time that the caches hold them.
+  template <class Q>
+  static void product(float* out, int64_t out_stride, const RowsOfX& x, int64_t N, const Q* w, int64_t K,
+                      int64_t blocks) {
+    const int64_t part =
+        (K + rows - 1) / rows | 1;  // odd: 2048 bytes apart, say, the streams would share a cache's lines
+    for (int64_t begin = 0; begin < N; begin += rows_at_a_time)
+      for (int64_t first = 0; first < part; ++first) {
+        Blocks<Q> w_k;
+        int64_t k[rows];  // of each part the same; where one has no more, that of the part before once more
+        for (int i = 0; i < rows; ++i) {
+          k[i] = first + i * part < K ? first + i * part : k[i - 1];
+          w_k.w[i] = w + k[i] * blocks / blocks_in<Q>;
+        }
+        const RowsOfX some{x.data + begin * x.stride, x.stride};
+        float* o = out + begin * out_stride;
+        const int64_t count = std::min(N - begin, rows_at_a_time);
+        if (count == 1)
+          some_columns<1>(o, out_stride, some, count, w_k, k, blocks);
+        else if (count == 2)
+          some_columns<2>(o, out_stride, some, count, w_k, k, blocks);
+        else
+          some_columns<0>(o, out_stride, some, count, w_k, k, blocks);
+      }
+  }
+};
+
+/// Wide vectors take longer to fill with w, and then multiply twice as much: with few rows of x they do not pay.
 template <class Q>
 void product(float* out, int64_t out_stride, const RowsOfX& x, int64_t N, const Q* w, int64_t K, int64_t blocks) {
-  const int64_t part =
-      (K + rows - 1) / rows | 1;  // odd: 2048 bytes apart, say, the streams would share a cache's lines
-  for (int64_t begin = 0; begin < N; begin += rows_at_a_time)
-    for (int64_t first = 0; first < part; ++first) {
-      Blocks<Q> w_k;
-      int64_t k[rows];  // of each part the same; where one has no more, that of the part before once more
-      for (int i = 0; i < rows; ++i) {
-        k[i] = first + i * part < K ? first + i * part : k[i - 1];
-        w_k.w[i] = w + k[i] * blocks / blocks_in<Q>;
-      }
-      const RowsOfX some{x.data + begin * x.stride, x.stride};
-      float* o = out + begin * out_stride;
-      const int64_t count = std::min(N - begin, rows_at_a_time);
-      if (count == 1)
-        some_columns<1>(o, out_stride, some, count, w_k, k, blocks);
-      else if (count == 2)
-        some_columns<2>(o, out_stride, some, count, w_k, k, blocks);
-      else
-        some_columns<0>(o, out_stride, some, count, w_k, k, blocks);
-    }
+#if HWY_TARGET <= HWY_AVX3
+  if (N > (blocks_in < Q >> 1 ? 12 : 2)) return SideBySide<64>::product(out, out_stride, x, N, w, K, blocks);
+#endif
+  SideBySide<32>::product(out, out_stride, x, N, w, K, blocks);
 }
 
 #endif
@@ -382,7 +414,7 @@ HWY_AFTER_NAMESPACE();
 namespace rungs {
 
 /// Rows of x from which on it pays to lay rows of a weight side by side.
-constexpr int64_t worth_packing_bytes = 18;
+constexpr int64_t worth_packing_bytes = 25;
 
 HWY_EXPORT(product_q8_0);
 HWY_EXPORT(product_q4_0);
