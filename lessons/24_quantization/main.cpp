@@ -1,4 +1,5 @@
 // Lesson 24: what rounding does to a row of weights, to a matrix, and to a model that tells stories.
+#include <cmath>
 #include <fmt/format.h>
 
 #include <cstring>
@@ -42,13 +43,13 @@ int main() {
   const Measured exact = measure_stories({"bf16"});
   fmt::print("\n{:<22}{:>6}{:>14}{:>12}{:>14}{:>14}\n", "The story LLaMA", "MB", "logits, rms", "perplexity",
              "best token", "same text");
-  fmt::print("{:<22}{:>6.2f}{:>26.4f}\n", "bf16, as in its file", 2e-6 * double(exact.elements), exact.perplexity);
+  fmt::print("{:<22}{:>6.2f}{:>26.3f}\n", "bf16, as in its file", 2e-6 * double(exact.elements), exact.perplexity);
   for (const Scheme& scheme : models) {
     const Measured m = measure_stories(scheme);
     const double bits = scheme.round ? scheme.round(w).bits : scheme.integers ? 9 : 16;
     const double best = double(same_best(m, exact)) / double(m.logits.dim(0));
-    fmt::print("{:<22}{:>6.2f}{:>14.3f}{:>12.4f}{:>13.1f}%{:>14}\n", scheme.name, double(m.elements) * bits / 8e6,
-               rms(measured_error(m.logits, exact.logits)), m.perplexity, 100 * best,
+    fmt::print("{:<22}{:>6.2f}{:>14.3f}{:>12.3f}{:>13.0f}%{:>14}\n", scheme.name, double(m.elements) * bits / 8e6,
+               rms(measured_error(m.logits, exact.logits)), m.perplexity, std::floor(100 * best),
                fmt::format("{} of {}", same_text(m, exact), same_text(exact, exact)));
   }
 

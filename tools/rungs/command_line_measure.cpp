@@ -51,6 +51,7 @@ void add_measuring(CommandLine& line) {
       ->type_name("PATH");
   add_cache_dtype(engine, e.cache_dtype);
   add_threads(engine);
+  add_exact(engine);
   engine->add_option("--out", e.out, "a report")->type_name("FILE.json");
   engine->add_flag("--json", e.json, "print the report instead of the table");
 
@@ -62,6 +63,7 @@ void add_measuring(CommandLine& line) {
   peers->add_option("--llama2c", p.llama2c, "the program run, beside its tokenizer.bin")->type_name("FILE");
   peers->add_option("--rounds", p.rounds, "how often each is measured")->capture_default_str();
   add_threads(peers);
+  add_exact(peers);
   peers->add_option("--out", p.out, "a report")->type_name("FILE.json");
   peers->add_flag("--json", p.json, "print the report instead of the table");
 

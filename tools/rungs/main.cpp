@@ -26,6 +26,12 @@ void add_threads(CLI::App* command) {
       ->check(CLI::Range(1, 1024));
 }
 
+void add_exact(CLI::App* command) {
+  command->add_flag_callback(
+      "--exact", [] { use_exact_products(); },
+      "keep activations in f32 beside bf16 weights, where the CPU is faster with bf16");
+}
+
 CLI::Option* add_cache_dtype(CLI::App* command, DType& dtype) {
   const std::map<std::string, DType> dtypes = {
       {"f32", DType::f32}, {"bf16", DType::bf16}, {"f16", DType::f16}, {"q8_0", DType::q8_0}};
@@ -129,6 +135,7 @@ void add_use(CommandLine& line) {
       ->capture_default_str();
   CLI::Option* backend = add_device(generate, g.device, line.argv);
   add_threads(generate);
+  add_exact(generate);
   CLI::Option* cache_dtype = add_cache_dtype(generate, g.options.cache_dtype);
   generate
       ->add_flag_callback(
@@ -164,6 +171,7 @@ void add_use(CommandLine& line) {
       ->excludes(logits_cache);
   add_device(logits, l.device, line.argv);
   add_threads(logits);
+  add_exact(logits);
   logits->add_option("--taps", l.taps, "write every intermediate tensor as DIR/NAME.npy, (T, ...) or (B, T, ...)")
       ->type_name("DIR");
 
@@ -247,7 +255,8 @@ std::string version() {
   std::string targets;
   for (const VectorTarget& t : vector_targets())
     targets += fmt::format("{}{}{}", targets.empty() ? "" : ", ", t.name, t.used ? " (used here)" : "");
-  return fmt::format("rungs {}\ncompiled for {}; vectors: {}", RUNGS_VERSION, baseline(), targets);
+  return fmt::format("rungs {}\ncompiled for {}; vectors: {}{}", RUNGS_VERSION, baseline(), targets,
+                     uses_bf16_dot() ? "; dot products of bf16" : "");
 }
 
 int run(int argc, char** argv) {

@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "rungs/ops/processor.hpp"
+
 namespace rungs {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -38,7 +40,10 @@ std::string machine() {
       name = line.substr(line.find(": ") + 2);
       break;
     }
-  return fmt::format("{}, {} cores", name, std::thread::hardware_concurrency());
+  std::string vectors;
+  for (const VectorTarget& t : vector_targets())
+    if (t.used) vectors = t.name;
+  return fmt::format("{}, {} cores, {}", name, std::thread::hardware_concurrency(), vectors);
 }
 
 }  // namespace rungs

@@ -284,7 +284,7 @@ void small_batch_product(Tensor& out, const Tensor& x, const Tensor& weight, int
 }
 
 bool takes_bf16_dots(DType weight, int64_t C) {
-  return weight == DType::bf16 && C % 64 == 0 && C >= 256 && uses_bf16_dot();
+  return weight == DType::bf16 && C % 64 == 0 && C >= 768 && uses_bf16_dot();
 }
 
 int64_t arranged_floats(int64_t N, int64_t C, DType weight) {

@@ -16,8 +16,9 @@ inline int64_t small_batch_rows(DType weight) {
 }
 
 /// Whether the product with rows of C elements of this dtype is made of the processor's dots of bf16
-/// (ops/processor.hpp). Few rows of x are then read as sums of two bf16, 17 bits of them; more are rounded to one.
-/// Short rows stay in f32: the roundings of sums, beside which 17 bits count little, grow with C.
+/// (ops/processor.hpp): from C = 768 on, for narrow models are fast without. Few rows of x are then read as sums of two
+/// bf16, 17 bits of them, which the roundings of the sums outweigh; more are rounded to one, as llama.cpp and PyTorch's
+/// bf16 do.
 bool takes_bf16_dots(DType weight, int64_t C);
 
 /// Rows of x up to which the product is still bound by reading the weight, so that x may take twice the
