@@ -1,7 +1,7 @@
 // Lesson 24: what rounding does to a row of weights, to a matrix, and to a model that tells stories.
-#include <cmath>
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "histogram.hpp"
