@@ -156,7 +156,7 @@ void product_of_bytes(Tensor& out, const Tensor& x, const Tensor& weight, int64_
       rows_with_panel<most_rows_of_bytes>(
           out.data() + k, columns, K, N, b > 0, [=, &x](int64_t row, int64_t rows, float* o, int64_t stride) HWY_ATTR {
             const RowsOfX some{x.data() + row * x.cols(), x.cols()};
-            tile_of_bytes<Q>(rows, o, stride, some, b, panel, n, b > 0, row == 0 ? ahead : Ahead());
+            tile_of_bytes<Q>(rows, o, stride, some, b, panel, n, b > 0, ahead.share(row, rows, N));
           });
     }
 }

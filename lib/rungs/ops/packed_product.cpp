@@ -179,7 +179,7 @@ void product(float* out, const float* x, int64_t N, const Tensor& w, int64_t C, 
       const Ahead ahead{next, std::clamp<int64_t>(last - k - width, 0, width), row_bytes};
       rows_with_panel<most_rows>(
           out + k, columns, K, N, c > 0, [=](int64_t row, int64_t rows, float* o, int64_t stride) HWY_ATTR {
-            tile<Elements>(rows, o, stride, x + c * N + row * n, panel, n, c > 0, row == 0 ? ahead : Ahead());
+            tile<Elements>(rows, o, stride, x + c * N + row * n, panel, n, c > 0, ahead.share(row, rows, N));
           });
     }
 }

@@ -49,11 +49,17 @@ HWY_INLINE void rows_with_panel(float* out, int64_t columns, int64_t out_stride,
   }
 }
 
-/// What the first tile asks for while it uses a panel: the rows of w of the next one. Their pieces are too short for
-/// the processor to see them coming.
+/// What the tiles ask for while they use a panel: the rows of w of the next one. Their pieces are too short for the
+/// processor to see them coming.
 struct Ahead {
-  const uint8_t* first = nullptr;
-  int64_t rows = 0, row_bytes = 0;
+  const uint8_t* first;
+  int64_t rows, row_bytes;
+
+  /// The share of some of N rows of x.
+  Ahead share(int64_t row, int64_t some, int64_t N) const {
+    const int64_t begin = rows * row / N;
+    return {first + begin * row_bytes, rows * (row + some) / N - begin, row_bytes};
+  }
 };
 
 #if HWY_TARGET != HWY_SCALAR
