@@ -57,6 +57,37 @@ TEST_CASE("a weight in 16 bits gives the product of the numbers that it stands f
       }
 }
 
+TEST_CASE("linear gives the product at every length and every alignment of the weight") {
+  CpuOps ops;
+  const int64_t K = 5;
+  std::vector<int64_t> lengths{768, 832, 896};
+  for (int64_t C = 1; C <= 300; ++C) lengths.push_back(C);
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::q8_0, DType::q4_0})
+    for (const int64_t C : lengths) {
+      if (C % elements_of_block(dtype) != 0) continue;
+      const Tensor weight = random_weight({K, C}, 2, dtype);
+      std::vector<uint8_t> memory(weight.bytes() + 64);
+      const int64_t step = int64_t(is_quantized(dtype) ? sizeof(f16) : bytes_of(dtype));  // as files align it, at least
+      auto* at = memory.data() + C * step % 64;
+      std::memcpy(at, weight.raw(), weight.bytes());
+      const ConstTensor moved = Tensor::view_of(static_cast<const void*>(at), {K, C}, dtype);
+      for (const int64_t N : {1, 6, 34}) {
+        CAPTURE(name_of(dtype));
+        CAPTURE(C);
+        CAPTURE(N);
+        const Tensor x = random_tensor({N, C}, 1);
+        Tensor out({N, K}), same({N, K});
+        ops.linear(out, x, moved, {});
+        ops.linear(same, x, weight, {});
+        CHECK(values(out) == values(same));
+        if (is_quantized(dtype)) continue;  // tests/ops/quantized_product_test.cpp knows what it is
+        const bool rounds = takes_bf16_dots(dtype, C) && N > rows_in_two_parts;
+        const Expected e = linear_in_double(rounds ? in_16_bits(x, DType::bf16) : x.copy(), weight, {});
+        CHECK(difference(out, e.value, e.tolerance) == "");
+      }
+    }
+}
+
 TEST_CASE("dots of bf16: exact products do without, and what is no number stays none") {
   if (!uses_bf16_dot()) {
     MESSAGE("SKIPPED: the vector target has no dot product of bf16");

@@ -71,7 +71,7 @@ struct SideBySide {
   /// As many rows of w as are multiplied side by side: each has 128 bits of a vector and, in the end, 32 of another.
   static constexpr int rows = hn::MaxLanes(Floats());
 
-  /// BlockOfX `at` of several rows of w.
+  /// Block `at` of several rows of w.
   template <class Q>
   struct Blocks {
     const Q* w[rows];
