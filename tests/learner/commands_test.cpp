@@ -136,6 +136,14 @@ TEST_CASE("an index that runs below zero is no pass") {
   CHECK(learner.text == Contains("an index outside a vector or a text"));
 }
 
+TEST_CASE("a number of pairs that wraps below zero is no pass") {
+  Learner learner;
+  learner.writes("14_tokenizer", with(solution_of("14_tokenizer"), "i + 1 < ids.size()", "i < ids.size() - 1"));
+  CHECK(learner.types("check 14") == 1);
+  CHECK(learner.text == Contains("an empty piece"));
+  CHECK(learner.text == Contains("an index outside a vector or a text"));
+}
+
 TEST_CASE("what a case printed is shown line by line, of the case that is told of alone") {
   Learner learner;
   const std::string code = with(solution_of("01_tensor"), "  return row * columns + column;\n",

@@ -195,6 +195,7 @@ def stream_cases(c):
     c.decode_next("broken", "bytes that no character begins with go straight out",
                   [c.id[bytes([b])] for b in (0x61, 0x80, 0x62, 0xFF, 0xE4, 0x41, 0xBF, 0xBF, 0xBF, 0xBF, 0xC3, 0xA9)])
     c.decode_next("unfinished", "the text ends inside a character, which never goes out", c.ids_of("the 🦊")[:-1])
+    c.merge("nothing", "an empty piece: of no tokens there are no pairs", "")
 
 
 def make(root, seed):
