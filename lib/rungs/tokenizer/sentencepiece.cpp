@@ -113,10 +113,12 @@ void SentencePiece::make_rules(const std::string& name) {
       if (left >= 0 && right >= 0) rules.push_back({left, right, int32_t(rank), id});
     }
   }
-  std::vector<TokenEnds> ends(size_t(size()) + helpers_.size());
+  std::vector<TokenEnds> ends;
   const auto set_ends = [&](int32_t id, std::string_view text) {
     const auto [first, last] = outer_characters(text);
-    ends[size_t(id)] = {symbol_of(first), symbol_of(last)};
+    const TokenEnds symbols{symbol_of(first), symbol_of(last)};  // a helper more, where no rule has that character
+    ends.resize(size_t(size()) + helpers_.size());
+    ends[size_t(id)] = symbols;
   };
   for (const auto& [text, id] : ids) set_ends(id, text);
   for (size_t i = 0; i < helpers_.size(); ++i) set_ends(int32_t(size()) + int32_t(i), helpers_[i]);
