@@ -40,14 +40,16 @@ constexpr int most_rows = 6;
 #endif
 
 struct Floats {
-  static HWY_INLINE hn::Vec<PanelLanes> add(hn::Vec<PanelLanes> sum, hn::Vec<PanelLanes> w, hn::Vec<PanelLanes> x) {
+  static HWY_INLINE hn::Vec<PanelLanes> add_product(hn::Vec<PanelLanes> sum, hn::Vec<PanelLanes> w,
+                                                    hn::Vec<PanelLanes> x) {
     return hn::MulAdd(x, w, sum);
   }
 };
 
 #if RUNGS_DOT_INSTRUCTIONS
 struct PairsOfBf16 {
-  static HWY_INLINE hn::Vec<PanelLanes> add(hn::Vec<PanelLanes> sum, hn::Vec<PanelLanes> w, hn::Vec<PanelLanes> x) {
+  static HWY_INLINE hn::Vec<PanelLanes> add_product(hn::Vec<PanelLanes> sum, hn::Vec<PanelLanes> w,
+                                                    hn::Vec<PanelLanes> x) {
     return add_dots_of_bf16(sum, hn::BitCast(Pairs(), w), hn::BitCast(Pairs(), x));
   }
 };
@@ -71,8 +73,8 @@ HWY_INLINE void tile(float* out, int64_t out_stride, const float* x, const float
       const auto w_0 = hn::Load(d, panel + c * width), w_1 = hn::Load(d, panel + c * width + panel_lanes);
       HWY_UNROLL(12) for (int r = 0; r < R; ++r) {
         const auto x_r = hn::Set(d, x[c * R + r]);
-        sum[r][0] = Elements::add(sum[r][0], w_0, x_r);
-        sum[r][1] = Elements::add(sum[r][1], w_1, x_r);
+        sum[r][0] = Elements::add_product(sum[r][0], w_0, x_r);
+        sum[r][1] = Elements::add_product(sum[r][1], w_1, x_r);
       }
     }
   }
