@@ -64,19 +64,19 @@ static HWY_INLINE Vector add_products(Vector sum, Vector w, Vector x, const W*) 
 }
 
 #if RUNGS_DOT_INSTRUCTIONS
-/// bf16 that the processor multiplies in pairs: "halves" 0 and 1 are both all of them, beside the upper and the lower
-/// part of x (upper_and_lower()).
-struct PairedBf16 : bf16 {};
+/// bf16 that the processor multiplies in pairs, beside an x in two parts (upper_and_lower()): "halves" 0 and 1 are both
+/// all of them, one for the upper part of x and one for the lower.
+struct Bf16OfTwoParts : bf16 {};
 template <int p>
-static HWY_INLINE Vector half(const PairedBf16* w) {
+static HWY_INLINE Vector half(const Bf16OfTwoParts* w) {
   return hn::LoadU(Lanes(), reinterpret_cast<const float*>(w));
 }
 template <int p>
-static HWY_INLINE Vector add_products(Vector sum, Vector w, Vector x, const PairedBf16*) {
+static HWY_INLINE Vector add_products(Vector sum, Vector w, Vector x, const Bf16OfTwoParts*) {
   return add_dots_of_bf16(sum, hn::BitCast(Pairs(), w), hn::BitCast(Pairs(), x));
 }
 
-/// Two of them as one element, beside a pair of x. Of these a row has whole vectors.
+/// Two of them as one element, beside a rounded x (round_row()). Of these a row has whole vectors.
 struct PairOfBf16 : bf16 {
   bf16 odd;
 };
@@ -125,7 +125,7 @@ static HWY_INLINE void block(float* out, int64_t out_stride, const FourRows<W>& 
     for (int64_t c = first; c < whole; c += step) {
       multiply_add<0>(sum, rows, x, x_stride, c);
       multiply_add<1>(sum, rows, x, x_stride, c);
-      HWY_UNROLL(4)
+      HWY_UNROLL(4)  // the processor asks for what comes next by itself too, but stops at every page
       for (int i = 0; i < 4; ++i)
         for (int64_t line = 0; line < step; line += 64 / sizeof(W))
           hwy::Prefetch(rows.w[i] + c + line + 2048 / sizeof(W));
@@ -206,7 +206,7 @@ static void dots_of_pairs(float* out, int64_t out_stride, const float* x, int64_
                           int64_t K, int64_t w_stride, int64_t C) {
 #if RUNGS_DOT_INSTRUCTIONS
   if (x_stride == C)
-    return dots(out, out_stride, x, N, x_stride, reinterpret_cast<const PairedBf16*>(w), K, w_stride, C);
+    return dots(out, out_stride, x, N, x_stride, reinterpret_cast<const Bf16OfTwoParts*>(w), K, w_stride, C);
   dots(out, out_stride, x, N, x_stride, reinterpret_cast<const PairOfBf16*>(w), K, w_stride / 2, C / 2);
 #else
   dots_bf16(out, out_stride, x, N, x_stride, w, K, w_stride, C);  // not called

@@ -15,8 +15,12 @@ namespace {
 
 /// An A100, or the H100 that RUNGS_DEVICE asks for, of few multiprocessors, so that work for more blocks than run at
 /// once is little work.
-const bool is_h100 = std::getenv("RUNGS_DEVICE") && std::string(std::getenv("RUNGS_DEVICE")) == "h100";
-const int compute_capability = is_h100 ? 9 : 8, multiprocessors = 8;
+bool is_h100() {
+  const char* asked = std::getenv("RUNGS_DEVICE");
+  return asked && std::string(asked) == "h100";
+}
+int compute_capability() { return is_h100() ? 9 : 8; }
+constexpr int multiprocessors = 8;
 
 /// The driver's function that describes a tensor to the copy engine, for what the executor knows: bf16 in the swizzle
 /// of 128 bytes, every element. The limits are those that CUDA documents.
@@ -42,7 +46,7 @@ CUresult encode_tensor_map(CUtensorMap* out, CUtensorMapDataType type, cuuint32_
 
 }  // namespace
 
-size_t shared_of_block() { return size_t(is_h100 ? 227 : 163) * 1024; }
+size_t shared_of_block() { return size_t(is_h100() ? 227 : 163) * 1024; }
 
 }  // namespace rungs::ptx
 
@@ -69,7 +73,7 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {};
   std::snprintf(properties->name, sizeof properties->name, "the executor of PTX");
-  properties->major = compute_capability, properties->minor = 0;
+  properties->major = compute_capability(), properties->minor = 0;
   properties->multiProcessorCount = multiprocessors;
   properties->warpSize = 32;
   properties->totalGlobalMem = device_bytes;
@@ -88,7 +92,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
       *value = multiprocessors;
       return cudaSuccess;
     case cudaDevAttrComputeCapabilityMajor:
-      *value = compute_capability;
+      *value = compute_capability();
       return cudaSuccess;
     case cudaDevAttrComputeCapabilityMinor:
       *value = 0;
