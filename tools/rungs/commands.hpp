@@ -30,8 +30,10 @@ struct GradeOptions {
   std::string suite;                 ///< "": both; "evaluate"; "kv_evaluate"
   bool json = false;
   bool strength = false;  ///< grade the suites instead: does every known mistake fail?
+  bool naming = false;    ///< grade the names instead: what is said of versions that were written freely?
 };
 int grade_lessons(const GradeOptions& options);
+int grade_naming(const std::vector<std::string>& lessons, bool json);
 
 struct ProfileCommand {
   std::string lesson;

@@ -100,7 +100,7 @@ Diagnosis diagnose(const Lesson& lesson, Runner& mine, const std::vector<const C
   std::vector<Outcome> answers;
   for (const Case* c : cases) {
     inputs.push_back(c->input.copy());
-    inputs.back().noise = true;
+    inputs.back().fresh = FreshMemory::noise;
     answers.push_back(mine.run(inputs.back()));
   }
 
@@ -136,8 +136,29 @@ Diagnosis diagnose(const Lesson& lesson, Runner& mine, const std::vector<const C
   for (size_t k = 0; seen && k < wrong.size(); ++k)
     if (explains[k]) d.named.push_back(&lesson.mistakes[k]);
   if (d.named.size() > 1) d.named.clear();  // a tap alone cannot tell them apart: no guess
-  if (!d.named.empty()) d.tap = tap;
+  if (d.named.empty()) return d;
+  d.tap = tap;
+  const auto& same = theirs[size_t(d.named[0] - lesson.mistakes.data())];
+  for (size_t i = 0; i < cases.size(); ++i) d.whole += alike(answers[i], same[i], *cases[i]);
   return d;
+}
+
+FreshRead reads_fresh_memory(Runner& mine, const Verdict& verdict, const Case& c) {
+  const Outcome& judged = verdict.outcome;
+  if (verdict.pass || judged.how != Outcome::done) return FreshRead::none;
+  CaseInput input = c.input.copy();
+  input.fresh = FreshMemory::zeros;
+  const Verdict with_zeros = judge(mine.run(input), c);
+  if (with_zeros.pass) return FreshRead::right_with_zeros;
+  const auto before = outputs(judged), after = outputs(with_zeros.outcome);
+  if (before.size() != after.size()) return FreshRead::none;
+  for (size_t i = 0; i < before.size(); ++i) {
+    const Tensor &nan = before[i]->value, &zeros = after[i]->value;
+    if (nan.shape() != zeros.shape() || nan.dtype() != DType::f32) continue;
+    for (int64_t e = 0; e < nan.count(); ++e)  // what is only left unwritten holds what fresh memory held: zeros
+      if (std::isnan(nan.value(e)) && !std::isnan(zeros.value(e)) && zeros.value(e) != 0) return FreshRead::changes;
+  }
+  return FreshRead::none;
 }
 
 }  // namespace rungs

@@ -16,11 +16,26 @@ std::string pass_rate(size_t passed, size_t total) {
 
 namespace {
 
-/// The failing case to tell about: of the first function that fails, the smallest that has more than one row.
+/// Not all of it is written, and what is written goes wrong already.
+bool wrong_so_far(const Verdict& v, const Case& c) {
+  if (v.outcome.how != Outcome::not_written) return false;
+  const std::vector<Compared> all = compare_all(v.outcome.recording, c);
+  return std::any_of(all.begin(), all.end(), [](const Compared& p) { return !p.comparison.pass; });
+}
+
+/// The failing case to tell about: of the first function that goes wrong, the smallest that has more than one row.
+/// Where all that is written is right, the first that waits for something to be written.
 size_t case_to_tell(const Grade& g) {
+  const auto wrong = [&](size_t i) {
+    const Verdict& v = g.verdicts[i];
+    return !v.pass && (v.outcome.how != Outcome::not_written || wrong_so_far(v, g.cases[i]));
+  };
   size_t first = 0;
-  while (g.verdicts[first].pass) ++first;
-  if (g.verdicts[first].outcome.how == Outcome::not_written) return first;
+  while (first < g.cases.size() && !wrong(first)) ++first;
+  if (first == g.cases.size()) {
+    for (first = 0; g.verdicts[first].pass;) ++first;
+    return first;
+  }
   const auto size_of = [&](size_t i) {
     int64_t count = 0, rows = 0;
     for (const Reference& r : g.cases[i].references)
@@ -29,11 +44,25 @@ size_t case_to_tell(const Grade& g) {
   };
   size_t best = first;
   for (size_t i = first; i < g.cases.size(); ++i)
-    if (!g.verdicts[i].pass && g.cases[i].input.run == g.cases[first].input.run && size_of(i) < size_of(best)) best = i;
+    if (wrong(i) && g.cases[i].input.run == g.cases[first].input.run && size_of(i) < size_of(best)) best = i;
   return best;
 }
 
 std::string sentence(const std::string& text) { return text.ends_with('.') || text.ends_with('?') ? text : text + "."; }
+
+std::string tell_next(const std::string& step) { return wrapped(sentence(step), 72, "      ") + "\n"; }
+
+std::string tell_fresh(FreshRead read) {
+  if (read == FreshRead::none) return "";
+  return wrapped(read == FreshRead::right_with_zeros ? "If fresh memory held zeros, this case would be right. It holds "
+                                                       "anything: you add to memory (+=), or read it, "
+                                                       "before you have written there. Begin with = 0."
+                                                     : "The result depends on what fresh memory happens to hold: you "
+                                                       "add to memory (+=), or read it, before you "
+                                                       "have written there.",
+                 76, "  ") +
+         "\n";
+}
 
 std::string tell_diagnosis(const Diagnosis& d, const Lesson& lesson) {
   if (d.named.empty())
@@ -44,7 +73,10 @@ std::string tell_diagnosis(const Diagnosis& d, const Lesson& lesson) {
                                    : fmt::format("\n  Known mistake: {}, your {} is what you get when\n", where, d.tap);
   for (size_t i = 0; i < d.named.size(); ++i)
     text += (i ? "  or when\n" : "") + wrapped(sentence(d.named[i]->says), 72, "      ") + "\n";
-  if (!d.tap.empty()) text += fmt::format("  The output differs even so: something after {} is wrong too.\n", d.tap);
+  if (d.whole > 0 && d.whole < d.cases)
+    text += fmt::format(
+        "  On {} of these cases the output is that version's; on the others something after {} is wrong too.\n",
+        d.whole, d.tap);
   if (!d.named[0]->read.empty()) text += fmt::format("  Read: walkthrough, \"{}\"\n", d.named[0]->read);
   return text;
 }
@@ -67,11 +99,13 @@ std::string tell(Grade& g, const Lesson& lesson, Runner& mine, Runner& fresh, co
   const Verdict& v = g.verdicts[at];
   const Case& c = g.cases[at];
   std::string text = fmt::format("{}{}\n", c.input.name, c.says.empty() ? "" : ": " + c.says);
-  if (v.outcome.how == Outcome::not_written) {
-    return text + "  The next thing to write is\n" + wrapped(sentence(v.outcome.says), 72, "      ") + "\n" +
-           describe(v, c);
-  }
-  text += wrapped(sentence(v.summary), 76, "  ") + "\n" + describe(v, c);
+  const bool half_written = v.outcome.how == Outcome::not_written, wrong = !half_written || wrong_so_far(v, c);
+  if (!wrong) return text + "  The next thing to write is\n" + tell_next(v.outcome.says) + describe(v, c);
+
+  text += (half_written ? "  What is written so far goes wrong." : wrapped(sentence(v.summary), 76, "  ")) + "\n" +
+          describe(v, c);
+  const FreshRead fresh_read = reads_fresh_memory(mine, v, c);
+  text += tell_fresh(fresh_read);
 
   const auto died = [&](const Verdict& verdict) { return verdict.outcome.how == Outcome::died; };
   if (std::none_of(g.verdicts.begin(), g.verdicts.end(), died)) {  // a crash, or an endless loop, is no known mistake
@@ -79,12 +113,14 @@ std::string tell(Grade& g, const Lesson& lesson, Runner& mine, Runner& fresh, co
     for (size_t i = 0; i < g.cases.size(); ++i) {
       if (g.verdicts[i].pass)
         passing.push_back(&g.cases[i]);
-      else if (i != at && g.verdicts[i].outcome.how != Outcome::not_written)
+      else if (i != at &&
+               (g.verdicts[i].outcome.how != Outcome::not_written || wrong_so_far(g.verdicts[i], g.cases[i])))
         failing.push_back(&g.cases[i]);
     }
     g.diagnosis = diagnose(lesson, mine, failing, passing);
-    text += tell_diagnosis(g.diagnosis, lesson);
+    if (!g.diagnosis.named.empty() || fresh_read == FreshRead::none) text += tell_diagnosis(g.diagnosis, lesson);
   }
+  if (half_written) return text + "\n  After that, the next thing to write is\n" + tell_next(v.outcome.says);
   if (judge(fresh.run(c.input), c).pass)
     text +=
         "  Alone, this case passes: something is kept from one case to the next, in a static or a global variable.\n";

@@ -115,7 +115,7 @@ Outcome Runner::run(const CaseInput& in) {
   const Deadline until = std::chrono::steady_clock::now() + std::chrono::milliseconds(limits_.milliseconds);
   for (const auto& [name, tensor] : in.in) send(to_, input_message(name, tensor), until);
   Message go;
-  go.kind = Message::go, go.name = in.name, go.text = in.run + "\n" + in.model, go.number = in.noise;
+  go.kind = Message::go, go.name = in.name, go.text = in.run + "\n" + in.model, go.number = int64_t(in.fresh);
   send(to_, go, until);  // whether it still reads is seen by what it answers
   return listen(until);
 }
@@ -186,12 +186,15 @@ std::string Runner::why_it_ended() {
   }
   const int signal = WTERMSIG(status);
   const char* hint = "";
-  if (signal == SIGSEGV || signal == SIGBUS) hint = ": memory that is not its own, or calls without end";
+  const auto says = [&](const char* what) { return printed().find(what) != std::string::npos; };
+  if (signal == SIGSEGV || signal == SIGBUS)
+    hint = says("touches device memory")
+               ? ": the host's code reads or writes device memory, which it cannot reach: cudaMemcpy copies it"
+               : ": memory that is not its own, or calls without end";
   if (signal == SIGFPE) hint = ": an integer divided by zero";
   if (signal == SIGABRT)
-    hint = printed().find("Assertion '") != std::string::npos
-               ? ": an index outside a vector or a text, or a value taken where none is"
-               : ": memory written outside its bounds, or an exception where none may pass";
+    hint = says("Assertion '") ? ": an index outside a vector or a text, or a value taken where none is"
+                               : ": memory written outside its bounds, or an exception where none may pass";
   return fmt::format("It crashed: {} (signal {}){}.", strsignal(signal), signal, hint);
 }
 

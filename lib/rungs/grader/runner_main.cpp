@@ -76,7 +76,7 @@ static int serve(const Implementation& implementation, int from, int to) {
     }
     const size_t split = m.text.find('\n');
     in.name = m.name, in.run = m.text.substr(0, split), in.model = m.text.substr(split + 1);
-    set_fresh_memory(m.number ? FreshMemory::noise : FreshMemory::nan);
+    set_fresh_memory(FreshMemory(m.number));
     if (!send(to, run_case(implementation, in, to))) return lost_the_grader;
     in = {};
   }
