@@ -1,4 +1,6 @@
 // What a learner types, in a work/ of its own (RUNGS_WORK): start, check, reset, list, grade.
+#include <algorithm>
+
 #include "contains.hpp"
 #include "learner/learner.hpp"
 
@@ -99,6 +101,62 @@ TEST_CASE("a function that forgets its return does not compile") {
   CHECK(learner.types("check 1") == 1);
   CHECK(learner.text == Contains("error: no return statement"));
   CHECK(learner.text == Contains("does not compile"));
+}
+
+TEST_CASE("adding to memory that nobody has written is named, in a tap of a half-written file too") {
+  Learner learner;
+  learner.writes("05_attention", with(solution_of("05_attention"), "matmul(out, weights, v);",
+                                      "for (int64_t i = 0; i < T * v.dim(1); ++i)\n"
+                                      "    for (int64_t s = 0; s < S; ++s)\n"
+                                      "      out.flat(i) += weights(i / v.dim(1), s) * v(s, i % v.dim(1));"));
+  CHECK(learner.types("check 5") == 1);
+  CHECK(learner.text == Contains("If fresh memory held zeros, this case would be right."));
+  CHECK(learner.text.find("None of the") == std::string::npos);
+
+  Learner half;
+  REQUIRE(half.types("start 3") == 0);
+  std::string starter = read_text(half.file("03_layer_norm"));
+  const size_t step = starter.find("  not_written(\"step 1"), end = starter.find('\n', step);
+  REQUIRE(step != starter.npos);
+  half.writes(
+      "03_layer_norm",
+      starter.replace(step, end - step, "  for (int64_t i = 0; i < T * C; ++i) mean(i / C) += x.flat(i) / float(C);"));
+  CHECK(half.types("check 3") == 1);
+  CHECK(half.text == Contains("What is written so far goes wrong.\n  mean is the first tensor that differs"));
+  CHECK(half.text == Contains("If fresh memory held zeros, this case would be right."));
+  CHECK(half.text == Contains("After that, the next thing to write is\n      step 2 of "));
+}
+
+TEST_CASE("what is written is judged on all cases before what is not written is asked for") {
+  Learner learner;
+  REQUIRE(learner.types("start 3") == 0);
+  std::string starter = read_text(learner.file("03_layer_norm"));
+  const size_t step = starter.find("  not_written(\"step 1"), end = starter.find('\n', step);
+  REQUIRE(step != starter.npos);
+  learner.writes("03_layer_norm", starter.replace(step, end - step,
+                                                  "  float sum = 0;  // right for the first row\n"
+                                                  "  for (int64_t t = 0; t < T; ++t) {\n"
+                                                  "    for (int64_t c = 0; c < C; ++c) sum += x(t, c);\n"
+                                                  "    mean(t) = sum / float(C);\n  }"));
+  CHECK(learner.types("check 3") == 1);
+  CHECK(learner.text == Contains("What is written so far goes wrong.\n  mean is the first tensor that differs"));
+  CHECK(learner.text.find("If fresh memory") == std::string::npos);
+}
+
+TEST_CASE("an index outside a tensor or a vector names the learner's line") {
+  Learner learner;
+  const std::string code = solution_of("05_attention"), loop = "for (int64_t s = 0; s < S; ++s) x(t, s) /= sum;";
+  const size_t line = 1 + size_t(std::count(code.begin(), code.begin() + std::ptrdiff_t(code.find(loop)), '\n'));
+  const std::string place = "  In 05_attention.cpp, line " + std::to_string(line) + ".\n";
+  learner.writes("05_attention", with(code, loop, "for (int64_t s = 0; s <= S; ++s) x(t, s) /= sum;"));
+  CHECK(learner.types("check 5") == 1);
+  CHECK(learner.text == Contains("It threw: "));
+  CHECK(learner.text == Contains(place.c_str()));
+  learner.writes("05_attention", with(code, loop, "for (std::vector<float> v(1); v[size_t(S)] == 0;) return;"));
+  CHECK(learner.types("check 5") == 1);
+  CHECK(learner.text == Contains("an index outside a vector"));
+  CHECK(learner.text == Contains(place.c_str()));
+  CHECK(learner.text.find('\x1c') == std::string::npos);
 }
 
 TEST_CASE("what the compiler warns of is shown, when nothing was compiled anew, too") {

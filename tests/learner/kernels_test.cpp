@@ -108,4 +108,18 @@ TEST_CASE("profile shows what the page shows: for the solution, and for a learne
   CHECK(learner.text == Contains("06_causal_mask has no kernels"));
 }
 
+TEST_CASE("the host's code cannot read or write device memory") {
+  const std::string copy = "CUDA_CHECK(cudaMemcpy(out, device_out, bytes, cudaMemcpyDeviceToHost));",
+                    fill = "CUDA_CHECK(cudaMemcpy(device_x, x, bytes, cudaMemcpyHostToDevice));";
+  for (const auto& [from, to] : {std::pair(copy, "for (int i = 0; i < n; ++i) out[i] = device_out[i];"),
+                                 std::pair(fill, "for (int i = 0; i < n; ++i) device_x[i] = x[i];")}) {
+    Learner learner;
+    learner.writes("16_cuda_first", replaced(solution_of("16_cuda_first"), from, to));
+    CHECK(learner.types("check 16") == 1);
+    CHECK(on_one_line(learner.text) ==
+          Contains("the host's code reads or writes device memory, which it cannot reach: cudaMemcpy copies it"));
+    CHECK(learner.text.find("nown mistake") == std::string::npos);
+  }
+}
+
 TEST_SUITE_END();

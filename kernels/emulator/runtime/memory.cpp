@@ -30,6 +30,7 @@ constexpr size_t gap_bytes = 0;
 struct Allocations {
   std::mutex mutex;
   std::map<uintptr_t, size_t> bytes;  // by address
+  bool closed = false;                // to the host's code
   int open = 0;                       // how many DeviceMemoryOpen there are
 
   /// Bytes from `address` to the end of its allocation; 0 outside of all.
@@ -134,11 +135,17 @@ size_t allocated_bytes() {
 
 bool in_device_memory(uintptr_t address) { return allocations().left_at(reinterpret_cast<const void*>(address)) > 0; }
 
+void close_device_memory() {
+  allocations().closed = true;
+  take_fault_signals();
+}
 DeviceMemoryOpen::DeviceMemoryOpen() {
+  if (!allocations().closed) return;
   const std::lock_guard lock(allocations().mutex);
   if (allocations().open++ == 0) protect_all(PROT_READ | PROT_WRITE);
 }
 DeviceMemoryOpen::~DeviceMemoryOpen() {
+  if (!allocations().closed) return;
   const std::lock_guard lock(allocations().mutex);
   if (--allocations().open == 0) protect_all(PROT_NONE);
 }
@@ -168,12 +175,9 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
 #ifdef RUNGS_CHECKED
   checked_allocation(uintptr_t(*memory), bytes);
 #endif
-#ifdef RUNGS_CHECKED
-  take_fault_signals();
-#endif
   const std::lock_guard lock(allocations().mutex);
   allocations().bytes[uintptr_t(*memory)] = bytes;
-  if (allocations().open == 0) protect(uintptr_t(*memory), bytes, PROT_NONE);
+  if (allocations().closed && allocations().open == 0) protect(uintptr_t(*memory), bytes, PROT_NONE);
   return cudaSuccess;
 }
 

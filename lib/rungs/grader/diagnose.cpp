@@ -143,19 +143,20 @@ Diagnosis diagnose(const Lesson& lesson, Runner& mine, const std::vector<const C
   return d;
 }
 
-FreshRead reads_fresh_memory(Runner& mine, const Verdict& verdict, const Case& c) {
-  const Outcome& judged = verdict.outcome;
-  if (verdict.pass || judged.how != Outcome::done) return FreshRead::none;
+FreshRead reads_fresh_memory(Runner& mine, const Outcome& judged, const Case& c) {
+  if (judged.how == Outcome::died) return FreshRead::none;
   CaseInput input = c.input.copy();
   input.fresh = FreshMemory::zeros;
-  const Verdict with_zeros = judge(mine.run(input), c);
-  if (with_zeros.pass) return FreshRead::right_with_zeros;
-  const auto before = outputs(judged), after = outputs(with_zeros.outcome);
-  if (before.size() != after.size()) return FreshRead::none;
-  for (size_t i = 0; i < before.size(); ++i) {
-    const Tensor &nan = before[i]->value, &zeros = after[i]->value;
+  const Outcome with_zeros = mine.run(input);
+  if (with_zeros.how != judged.how) return FreshRead::none;
+  const std::vector<Compared> all = compare_all(with_zeros.recording, c);
+  if (!all.empty() && std::all_of(all.begin(), all.end(), [](const Compared& p) { return p.comparison.pass; }))
+    return FreshRead::right_with_zeros;
+  const auto &before = judged.recording.pieces, &after = with_zeros.recording.pieces;
+  for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
+    const Tensor &nan = before[i].value, &zeros = after[i].value;
     if (nan.shape() != zeros.shape() || nan.dtype() != DType::f32) continue;
-    for (int64_t e = 0; e < nan.count(); ++e)  // what is only left unwritten holds what fresh memory held: zeros
+    for (int64_t e = 0; e < nan.count(); ++e)  // what is only left unwritten holds the zeros themselves
       if (std::isnan(nan.value(e)) && !std::isnan(zeros.value(e)) && zeros.value(e) != 0) return FreshRead::changes;
   }
   return FreshRead::none;

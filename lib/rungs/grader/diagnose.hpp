@@ -30,11 +30,11 @@ Diagnosis diagnose(const Lesson& lesson, Runner& mine, const std::vector<const C
 /// Whether something is read before it was written.
 enum class FreshRead {
   none,              ///< not that it shows
-  changes,           ///< what fresh memory holds changes the outputs
-  right_with_zeros,  ///< and they are right where it holds zeros
+  changes,           ///< what fresh memory holds changes an output or a tap
+  right_with_zeros,  ///< and all of them are right where it holds zeros
 };
-/// Runs a case that failed once more, with zeros in fresh memory.
-FreshRead reads_fresh_memory(Runner& mine, const Verdict& verdict, const Case& c);
+/// Runs a case that failed once more, with zeros in fresh memory. `judged`: how it went with NaN there.
+FreshRead reads_fresh_memory(Runner& mine, const Outcome& judged, const Case& c);
 
 /// A runner for each known mistake, started when first used.
 std::vector<Runner> mistake_runners(const Lesson& lesson);

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "rungs/base/text.hpp"
+#include "rungs/grader/places.hpp"
 
 namespace rungs {
 
@@ -16,9 +17,9 @@ std::string pass_rate(size_t passed, size_t total) {
 
 namespace {
 
-/// Not all of it is written, and what is written goes wrong already.
-bool wrong_so_far(const Verdict& v, const Case& c) {
-  if (v.outcome.how != Outcome::not_written) return false;
+/// It fails, and not only because something is not written yet: what is written goes wrong already.
+bool is_wrong(const Verdict& v, const Case& c) {
+  if (v.pass || v.outcome.how != Outcome::not_written) return !v.pass;
   const std::vector<Compared> all = compare_all(v.outcome.recording, c);
   return std::any_of(all.begin(), all.end(), [](const Compared& p) { return !p.comparison.pass; });
 }
@@ -26,10 +27,7 @@ bool wrong_so_far(const Verdict& v, const Case& c) {
 /// The failing case to tell about: of the first function that goes wrong, the smallest that has more than one row.
 /// Where all that is written is right, the first that waits for something to be written.
 size_t case_to_tell(const Grade& g) {
-  const auto wrong = [&](size_t i) {
-    const Verdict& v = g.verdicts[i];
-    return !v.pass && (v.outcome.how != Outcome::not_written || wrong_so_far(v, g.cases[i]));
-  };
+  const auto wrong = [&](size_t i) { return is_wrong(g.verdicts[i], g.cases[i]); };
   size_t first = 0;
   while (first < g.cases.size() && !wrong(first)) ++first;
   if (first == g.cases.size()) {
@@ -64,7 +62,7 @@ std::string tell_fresh(FreshRead read) {
          "\n";
 }
 
-std::string tell_diagnosis(const Diagnosis& d, const Lesson& lesson) {
+std::string tell_diagnosis(const Diagnosis& d, const Lesson& lesson, bool half_written) {
   if (d.named.empty())
     return fmt::format("\n  None of the {} known mistakes gives this output.\n", lesson.mistakes.size());
   const std::string where =
@@ -73,10 +71,17 @@ std::string tell_diagnosis(const Diagnosis& d, const Lesson& lesson) {
                                    : fmt::format("\n  Known mistake: {}, your {} is what you get when\n", where, d.tap);
   for (size_t i = 0; i < d.named.size(); ++i)
     text += (i ? "  or when\n" : "") + wrapped(sentence(d.named[i]->says), 72, "      ") + "\n";
-  if (d.whole > 0 && d.whole < d.cases)
-    text += fmt::format(
-        "  On {} of these cases the output is that version's; on the others something after {} is wrong too.\n",
-        d.whole, d.tap);
+  if (!d.tap.empty() && !half_written && d.whole < d.cases)
+    text +=
+        wrapped(
+            d.whole
+                ? fmt::format(
+                      "On {} of them the output is that version's; on the others something after {} is wrong too.",
+                      d.whole, d.tap)
+                : fmt::format("What comes after {} is not as in that version: written in another way, or wrong too.",
+                              d.tap),
+            76, "  ") +
+        "\n";
   if (!d.named[0]->read.empty()) text += fmt::format("  Read: walkthrough, \"{}\"\n", d.named[0]->read);
   return text;
 }
@@ -92,34 +97,43 @@ std::string tell_printed(const std::string& printed) {
   return text;
 }
 
+/// "  In 05_attention.cpp, line 31.", where it threw or crashed in the learner's file.
+std::string tell_line(const Outcome& outcome, const Lesson& lesson, const Runner& mine) {
+  if (outcome.how != Outcome::threw && outcome.how != Outcome::died) return "";
+  const int line = line_of(mine.program(), outcome.calls, lesson.mine);
+  return line ? fmt::format("  In {}, line {}.\n", lesson.mine.filename().string(), line) : "";
+}
+
+/// Which mistake it is, told from all cases that fail; fills in the diagnosis.
+std::string tell_mistake(Grade& g, const Lesson& lesson, Runner& mine, size_t told, bool explained) {
+  const auto died = [](const Verdict& verdict) { return verdict.outcome.how == Outcome::died; };
+  if (std::any_of(g.verdicts.begin(), g.verdicts.end(), died)) return "";  // a crash, or an endless loop, is none
+  std::vector<const Case*> failing{&g.cases[told]}, passing;
+  for (size_t i = 0; i < g.cases.size(); ++i) {
+    if (g.verdicts[i].pass)
+      passing.push_back(&g.cases[i]);
+    else if (i != told && is_wrong(g.verdicts[i], g.cases[i]))
+      failing.push_back(&g.cases[i]);
+  }
+  g.diagnosis = diagnose(lesson, mine, failing, passing);
+  if (g.diagnosis.named.empty() && explained) return "";
+  return tell_diagnosis(g.diagnosis, lesson, g.verdicts[told].outcome.how == Outcome::not_written);
+}
+
 /// The story of one failing case; fills in the diagnosis and what that case printed.
 std::string tell(Grade& g, const Lesson& lesson, Runner& mine, Runner& fresh, const std::vector<std::string>& printed) {
   const size_t at = case_to_tell(g);
   g.printed = printed[at];
   const Verdict& v = g.verdicts[at];
   const Case& c = g.cases[at];
+  const bool half_written = v.outcome.how == Outcome::not_written;
   std::string text = fmt::format("{}{}\n", c.input.name, c.says.empty() ? "" : ": " + c.says);
-  const bool half_written = v.outcome.how == Outcome::not_written, wrong = !half_written || wrong_so_far(v, c);
-  if (!wrong) return text + "  The next thing to write is\n" + tell_next(v.outcome.says) + describe(v, c);
+  if (!is_wrong(v, c)) return text + "  The next thing to write is\n" + tell_next(v.outcome.says) + describe(v, c);
 
-  text += (half_written ? "  What is written so far goes wrong." : wrapped(sentence(v.summary), 76, "  ")) + "\n" +
-          describe(v, c);
-  const FreshRead fresh_read = reads_fresh_memory(mine, v, c);
-  text += tell_fresh(fresh_read);
-
-  const auto died = [&](const Verdict& verdict) { return verdict.outcome.how == Outcome::died; };
-  if (std::none_of(g.verdicts.begin(), g.verdicts.end(), died)) {  // a crash, or an endless loop, is no known mistake
-    std::vector<const Case*> failing{&c}, passing;
-    for (size_t i = 0; i < g.cases.size(); ++i) {
-      if (g.verdicts[i].pass)
-        passing.push_back(&g.cases[i]);
-      else if (i != at &&
-               (g.verdicts[i].outcome.how != Outcome::not_written || wrong_so_far(g.verdicts[i], g.cases[i])))
-        failing.push_back(&g.cases[i]);
-    }
-    g.diagnosis = diagnose(lesson, mine, failing, passing);
-    if (!g.diagnosis.named.empty() || fresh_read == FreshRead::none) text += tell_diagnosis(g.diagnosis, lesson);
-  }
+  text += half_written ? "  What is written so far goes wrong.\n" : wrapped(sentence(v.summary), 76, "  ") + "\n";
+  text += tell_line(v.outcome, lesson, mine) + describe(v, c);
+  const FreshRead fresh_read = reads_fresh_memory(mine, v.outcome, c);
+  text += tell_fresh(fresh_read) + tell_mistake(g, lesson, mine, at, fresh_read != FreshRead::none);
   if (half_written) return text + "\n  After that, the next thing to write is\n" + tell_next(v.outcome.says);
   if (judge(fresh.run(c.input), c).pass)
     text +=
