@@ -62,6 +62,15 @@ std::string tell_fresh(FreshRead read) {
          "\n";
 }
 
+/// Where a mistake explains a tap, and not every output.
+std::string tell_rest(const Diagnosis& d) {
+  if (d.tap.empty() || d.whole == d.cases) return "";
+  const char* rest = d.whole
+                         ? "On {} of them the output is that version's; on the others something after {} is wrong too."
+                         : "What comes after {1} is not as in that version: written in another way, or wrong too.";
+  return wrapped(fmt::format(fmt::runtime(rest), d.whole, d.tap), 76, "  ") + "\n";
+}
+
 std::string tell_diagnosis(const Diagnosis& d, const Lesson& lesson, bool half_written) {
   if (d.named.empty())
     return fmt::format("\n  None of the {} known mistakes gives this output.\n", lesson.mistakes.size());
@@ -71,17 +80,7 @@ std::string tell_diagnosis(const Diagnosis& d, const Lesson& lesson, bool half_w
                                    : fmt::format("\n  Known mistake: {}, your {} is what you get when\n", where, d.tap);
   for (size_t i = 0; i < d.named.size(); ++i)
     text += (i ? "  or when\n" : "") + wrapped(sentence(d.named[i]->says), 72, "      ") + "\n";
-  if (!d.tap.empty() && !half_written && d.whole < d.cases)
-    text +=
-        wrapped(
-            d.whole
-                ? fmt::format(
-                      "On {} of them the output is that version's; on the others something after {} is wrong too.",
-                      d.whole, d.tap)
-                : fmt::format("What comes after {} is not as in that version: written in another way, or wrong too.",
-                              d.tap),
-            76, "  ") +
-        "\n";
+  if (!half_written) text += tell_rest(d);
   if (!d.named[0]->read.empty()) text += fmt::format("  Read: walkthrough, \"{}\"\n", d.named[0]->read);
   return text;
 }
@@ -168,16 +167,21 @@ Grade grade(const Lesson& lesson, Suite suite, const Candidate& candidate) {
 
 /// One line for each function of the lesson: how many of its cases are right.
 static std::string by_function(const Grade& g, bool colour) {
+  std::vector<std::string> functions;
+  for (const Case& c : g.cases)
+    if (std::find(functions.begin(), functions.end(), c.input.run) == functions.end()) functions.push_back(c.input.run);
   std::string text;
-  for (size_t i = 0; i < g.cases.size();) {
-    const std::string& run = g.cases[i].input.run;
+  for (const std::string& function : functions) {
     size_t passed = 0, total = 0;
     double fraction = 0;
-    for (; i < g.cases.size() && g.cases[i].input.run == run; ++i, ++total)
+    for (size_t i = 0; i < g.cases.size(); ++i) {
+      if (g.cases[i].input.run != function) continue;
+      ++total;
       if (g.verdicts[i].pass) ++passed, fraction = std::max(fraction, g.verdicts[i].fraction);
+    }
     const auto style = fmt::fg(passed == total ? fmt::terminal_color::green : fmt::terminal_color::red);
     const std::string count = fmt::format("{:>3} of {} right", passed, total);
-    text += fmt::format("  {:<18}{}", run, colour ? fmt::format(style, "{}", count) : count);
+    text += fmt::format("  {:<18}{}", function, colour ? fmt::format(style, "{}", count) : count);
     if (passed && fraction > 0)
       text += fmt::format(", at most {:.0f}% of the tolerance used", std::ceil(100 * fraction));
     text += "\n";
