@@ -14,9 +14,6 @@ std::string pass_rate(size_t passed, size_t total) {
   return fmt::format("Pass rate: {:.2f}% ({}/{})", total ? 100.0 * double(passed) / double(total) : 0.0, passed, total);
 }
 
-namespace {
-
-/// The failing case to tell about: of the first function that fails, the smallest that has more than one row.
 size_t case_to_tell(const Grade& g) {
   size_t first = 0;
   while (g.verdicts[first].pass) ++first;
@@ -32,6 +29,8 @@ size_t case_to_tell(const Grade& g) {
     if (!g.verdicts[i].pass && g.cases[i].input.run == g.cases[first].input.run && size_of(i) < size_of(best)) best = i;
   return best;
 }
+
+namespace {
 
 std::string sentence(const std::string& text) { return text.ends_with('.') || text.ends_with('?') ? text : text + "."; }
 
