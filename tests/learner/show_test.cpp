@@ -98,12 +98,22 @@ TEST_CASE("show --diff draws yours, the reference and the difference on one scal
   CHECK(marked > 0);
 
   CHECK(learner.types("show 6 --diff --tap scores") == 0);
-  CHECK(learner.out == Contains("all are within the tolerance"));
+  CHECK(learner.out == Contains("All values are within the tolerance."));
   CHECK(learner.types("show 6 --diff --tap wieghts") == 2);
   CHECK(learner.text == Contains("has no tap wieghts; there are scores, weights and out; did you mean weights?"));
   learner.writes("06_causal_mask", solution_of("06_causal_mask"));
   CHECK(learner.types("show 6 --diff") == 2);
   CHECK(learner.text == Contains("passes every case, so there is no difference to draw"));
+}
+
+TEST_CASE("show --diff draws the heads that are wrong, and names the others") {
+  Learner learner;
+  learner.writes("10_grouped_query",
+                 changed(solution_of("10_grouped_query"), "head / (heads / kv_heads)", "head % kv_heads"));
+  REQUIRE(learner.types("show 10 --diff") == 0);
+  CHECK(learner.out == Contains("Heads 0 and 5 are right and not drawn."));
+  CHECK(learner.out == Contains("\nhead 1\n"));
+  CHECK(learner.out.find("\nhead 5\n") == std::string::npos);
 }
 
 TEST_CASE("show 14: every merge joins two tokens, up to those that encode gives") {

@@ -20,7 +20,8 @@ constexpr const char* style = R"(<style>
 html.dark-mode .rungs-show { --ink: #e4eaf0; --soft: #98a5b3; --line: #34404c; --back: #14191f; --more: #6db8ff;
   --less: #ff8a80; }
 .rungs-show h1 { font-size: 1.4em; margin: 0 0 .2em; } .rungs-show h2 { font-size: 1.1em; margin: 1.6em 0 .2em; }
-.rungs-show p { margin: .2em 0; max-width: 75ch; } .rungs-show .from, .rungs-show .note { color: var(--soft); }
+
+.rungs-show h4 { font-size: 1em; margin: 1.2em 0 .2em; } .rungs-show p { margin: .2em 0; max-width: 75ch; } .rungs-show .from, .rungs-show .note { color: var(--soft); }
 .rungs-show .pictures { display: flex; flex-wrap: wrap; gap: 12px 10px; align-items: flex-start; }
 .rungs-show figure { margin: .6em 0 0; max-width: 100%; overflow-x: auto; }
 .rungs-show figcaption { font-size: 13px; font-weight: 600; color: var(--ink); text-align: left; }
@@ -63,7 +64,7 @@ std::string legend_of(const Section& section) {
     if (!m || m->shades == Shades::kind) continue;
     const bool sign = m->shades == Shades::sign;
     std::string svg =
-        "<svg width=\"330\" height=\"22\" viewBox=\"0 0 330 22\" role=\"img\" aria-label=\"scale\">"
+        "<svg width=\"330\" height=\"22\" viewBox=\"0 0 330 22\">"
         "<path class=\"zero\" d=\"M8 10h0\"/><text x=\"16\" y=\"14\">exactly 0</text>";
     const int from = sign ? -svg_levels : 1;
     for (int level = from, x = 80; level <= svg_levels; ++level) {
@@ -78,13 +79,11 @@ std::string legend_of(const Section& section) {
   return "";
 }
 
-std::string content(const Drawing& drawing, const char* heading) {
-  std::string html = fmt::format("<{0}>{1}</{0}>\n<p class=\"from\">Drawn from {2}.</p>\n", heading,
-                                 escaped(drawing.title), escaped(drawing.drawn_from));
-  for (const std::string& note : drawing.notes) html += fmt::format("<p class=\"note\">{}</p>\n", escaped(note));
-  std::string last;  // a legend that still holds is not said again
+/// The sections; `heading` is the element of their titles.
+std::string sections_of(const Drawing& drawing, const char* heading) {
+  std::string html, last;  // a legend that still holds is not said again
   for (const Section& section : drawing.sections) {
-    html += fmt::format("<section>\n<h2>{}</h2>\n", escaped(section.heading));
+    html += fmt::format("<section>\n<{0}>{1}</{0}>\n", heading, escaped(section.heading));
     if (!section.text.empty()) html += fmt::format("<p>{}</p>\n", escaped(section.text));
     const std::string legend = legend_of(section);
     html += (legend == last ? "" : legend) + "<div class=\"pictures\">\n";
@@ -96,11 +95,18 @@ std::string content(const Drawing& drawing, const char* heading) {
   return html;
 }
 
+std::string content(const Drawing& drawing) {
+  std::string html = fmt::format("<h1>{}</h1>\n<p class=\"from\">Drawn from {}.</p>\n", escaped(drawing.title),
+                                 escaped(drawing.drawn_from));
+  for (const std::string& note : drawing.notes) html += fmt::format("<p class=\"note\">{}</p>\n", escaped(note));
+  return html + sections_of(drawing, "h2");
+}
+
 }  // namespace
 
 std::string to_fragment(const Drawing& drawing) {
-  return std::string(style) + "<div class=\"rungs-show\">\n" + content(drawing, "h3") + "<div class=\"tip\"></div>\n" +
-         script + "</div>\n";
+  return std::string(style) + "<div class=\"rungs-show\">\n" + sections_of(drawing, "h4") +
+         "<div class=\"tip\"></div>\n" + script + "</div>\n";
 }
 
 std::string to_page(const Drawing& drawing) {
@@ -112,7 +118,7 @@ std::string to_page(const Drawing& drawing) {
       "}}\n"
       "body {{ margin: 18px auto; padding: 0 16px; max-width: 1400px; }}</style>\n</head>\n<body>\n"
       "<div class=\"rungs-show\">\n{}<div class=\"tip\"></div>\n{}</div>\n</body>\n</html>\n",
-      escaped(drawing.title), style, content(drawing, "h1"), script);
+      escaped(drawing.title), style, content(drawing), script);
 }
 
 }  // namespace rungs

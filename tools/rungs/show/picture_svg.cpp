@@ -38,7 +38,7 @@ std::string figure(const std::string& title, double width, double height, const 
                    const std::string& content) {
   return fmt::format(
       "<figure><figcaption>{0}</figcaption>\n<svg width=\"{1:.0f}\" height=\"{2:.0f}\" "
-      "viewBox=\"0 0 {1:.0f} {2:.0f}\" role=\"img\" aria-label=\"{0}\"{3}>\n{4}</svg></figure>\n",
+      "viewBox=\"0 0 {1:.0f} {2:.0f}\" {3}>\n{4}</svg></figure>\n",
       escaped(title), width, height, attributes, content);
 }
 

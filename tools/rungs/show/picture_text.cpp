@@ -53,8 +53,11 @@ std::string by_character(double value, double most, int width) {
 std::string cell_of(const Matrix& m, size_t at, double most, int width, const TextStyle& style) {
   const double value = m.values[at];
   std::string text = m.texts.empty() ? "" : cut(m.texts[at], width - 1);
-  if (!m.marked.empty() && m.marked[at] && text.empty()) text = "x";
+  const bool marked = !m.marked.empty() && m.marked[at];
+  if (marked && text.empty()) text = "x";
   if (std::isnan(value)) return aligned(m.texts.empty() ? "?" : text, width);
+  if (!style.colour && marked && m.texts.empty() && width > 1)  // the mark, and the shade behind it
+    return "x" + by_character(value, most, width - 1);
   if (!style.colour) return text.empty() ? by_character(value, most, width) : aligned(text, width);
   if (m.shades == Shades::kind)
     return painted(aligned(text, width), kinds[size_t(std::fabs(value)) % std::size(kinds)]);
@@ -266,6 +269,7 @@ std::string to_text(const Drawing& drawing, const TextStyle& style) {
   std::string text = wrapped(drawing.title, size_t(style.width), "") + "\n";
   text += wrapped("Drawn from " + drawing.drawn_from + ".", size_t(style.width), "") + "\n";
   for (const std::string& note : drawing.notes) text += wrapped(note, size_t(style.width), "") + "\n";
+  std::string last;  // a legend that still holds is not said again
   for (const Section& section : drawing.sections) {
     text += "\n" + (style.colour ? "\033[1m" + section.heading + "\033[0m" : section.heading) + "\n";
     if (!section.text.empty()) text += wrapped(section.text, size_t(style.width), "") + "\n";
@@ -273,7 +277,9 @@ std::string to_text(const Drawing& drawing, const TextStyle& style) {
     for (const Picture& picture : section.pictures)
       blocks.push_back(std::visit([&](const auto& p) { return lines_of(p, style); }, picture));
     text += beside(blocks, style.width);
-    text += legend(section, style);
+    const std::string says = legend(section, style);
+    text += says == last ? "" : says;
+    last = says;
   }
   return text;
 }

@@ -36,22 +36,70 @@ Matrix as_picture(const std::string& title, const Tensor& values, int64_t first_
   return m;
 }
 
-/// Three matrices on one scale; cells of the difference over the tolerance are marked.
-std::vector<Picture> three(const Tensor& yours, const Tensor& reference, const Compared& p, const std::string& which,
-                           size_t at) {
-  Matrix a = as_picture("yours" + which, yours, p.first_row, 0, *p.reference);
-  Matrix b = as_picture("the reference" + which, reference, p.first_row, 0, *p.reference);
-  Matrix d = as_picture("the difference" + which, yours, p.first_row, 0, *p.reference);
+/// A tolerance of each element stands for the whole reference, of which a later call has a part.
+bool can_mark(const Compared& p) {
+  return !p.reference->each || (p.first_row == 0 && p.got->count() == p.reference->each.count());
+}
+
+/// Three matrices on one scale; cells of the difference over the tolerance are marked. `at`: the first element of these
+/// within the whole.
+std::vector<Picture> three(const Tensor& yours, const Tensor& reference, const Compared& p, double most, size_t at) {
+  Matrix d = as_picture("the difference", yours, p.first_row, most, *p.reference);
   const Tensor& each = p.reference->each;
   for (size_t i = 0; i < d.values.size(); ++i) {
-    d.values[i] = a.values[i] == b.values[i] ? 0 : a.values[i] - b.values[i];
-    const double tolerance = each && p.first_row == 0 && each.count() == p.reference->value.count()
-                                 ? each.value(int64_t(at + i))
-                                 : p.reference->absolute;
-    d.marked.push_back(!(std::fabs(d.values[i]) <= tolerance));
+    const double mine = d.values[i], want = reference.value(int64_t(i));
+    d.values[i] = mine == want ? 0 : mine - want;
+    const double tolerance = each ? each.value(int64_t(at + i)) : p.reference->absolute;
+    if (can_mark(p)) d.marked.push_back(!(std::fabs(d.values[i]) <= tolerance));
   }
-  a.most = b.most = d.most = std::max(scale_of(a), scale_of(b));
-  return {a, b, d};
+  return {as_picture("yours", yours, p.first_row, most, *p.reference),
+          as_picture("the reference", reference, p.first_row, most, *p.reference), d};
+}
+
+bool any_marked(const std::vector<Picture>& pictures) {
+  const std::vector<bool>& marked = std::get<Matrix>(pictures.back()).marked;
+  return std::find(marked.begin(), marked.end(), true) != marked.end();
+}
+
+/// The largest value of either, which is not infinite.
+double scale_of_both(const Tensor& a, const Tensor& b) {
+  double most = 0;
+  for (const Tensor* t : {&a, &b})
+    for (int64_t i = 0; i < t->count(); ++i)
+      if (std::isfinite(t->value(i))) most = std::max(most, std::fabs(t->value(i)));
+  return most;
+}
+
+/// Where it is wrong, in words.
+std::string verdict_on(const Compared& p, const Tensor& want) {
+  if (p.comparison.pass) return "All values are within the tolerance.";
+  return fmt::format(
+      "{} of {} values are over the tolerance; the worst is {}: yours {}, reference {}. An x or a frame "
+      "marks them.",
+      p.comparison.wrong, p.comparison.count, place_of(p.comparison.worst, want.shape(), p.reference->dims),
+      number(p.comparison.got), number(p.comparison.want));
+}
+
+/// A section for each head that is wrong; of all heads where none is.
+void add_sections(Drawing& d, const Compared& p, const Tensor& want) {
+  const std::string title = fmt::format("{} {}", p.name, to_string(p.got->shape()));
+  const ConstTensor yours = as_matrices(*p.got, p.reference->dims), reference = as_matrices(want, p.reference->dims);
+  const double most = scale_of_both(yours, reference);
+  std::vector<std::string> right;
+  const int64_t M = yours.dim(0);
+  d.sections.push_back({title, verdict_on(p, want), {}});
+  for (int64_t m = 0; m < M; ++m) {
+    std::vector<Picture> pictures = three(yours[m], reference[m], p, most, size_t(m * yours.dim(1) * yours.dim(2)));
+    if (M == 1)
+      d.sections.back().pictures = std::move(pictures);
+    else if (!p.comparison.pass && can_mark(p) && !any_marked(pictures))
+      right.push_back(std::to_string(m));
+    else
+      d.sections.push_back({fmt::format("head {}", m), "", std::move(pictures)});
+  }
+  if (!right.empty())
+    d.notes.push_back(fmt::format("Head{} {} {} right and not drawn.", right.size() > 1 ? "s" : "", join(right),
+                                  right.size() > 1 ? "are" : "is"));
 }
 
 /// The first of the function that fails, as `rungs check` tells it.
@@ -114,8 +162,8 @@ Drawing draw_difference(const ShowCommand& command) {
   const ConstTensor want = window(*p.reference, *p.got, p.first_row);
 
   Drawing d{fmt::format("{}, {}: {}", lesson.name, failure.suite, c.input.name), candidate.called, {}, {}};
-  d.notes.push_back(c.says + ".");
-  if (!failure.verdict.summary.empty()) d.notes.push_back(failure.verdict.summary);
+  d.notes.push_back("The case: " + c.says + ".");
+  d.notes.push_back(failure.verdict.summary + ".");
   if (!p.comparison.shape_problem.empty()) {
     d.sections.push_back({p.name,
                           fmt::format("It has another shape than the reference: {}.", p.comparison.shape_problem),
@@ -123,21 +171,7 @@ Drawing draw_difference(const ShowCommand& command) {
                            as_picture("the reference", as_matrices(want, {})[0], p.first_row, 0, *p.reference)}});
     return d;
   }
-  const ConstTensor yours = as_matrices(*p.got, p.reference->dims), reference = as_matrices(want, p.reference->dims);
-  std::vector<Picture> pictures;
-  const int64_t one = yours.dim(1) * yours.dim(2);
-  for (int64_t m = 0; m < yours.dim(0); ++m)
-    for (Picture& picture :
-         three(yours[m], reference[m], p, yours.dim(0) > 1 ? fmt::format(", head {}", m) : "", size_t(m * one)))
-      pictures.push_back(std::move(picture));
-  const std::string place =
-      p.comparison.pass
-          ? "all are within the tolerance"
-          : fmt::format("{} of {} over the tolerance, the worst {}: yours {}, reference {}", p.comparison.wrong,
-                        p.comparison.count, place_of(p.comparison.worst, want.shape(), p.reference->dims),
-                        number(p.comparison.got), number(p.comparison.want));
-  d.sections.push_back({fmt::format("{} {}", p.name, to_string(p.got->shape())),
-                        fmt::format("Values: {}. An x or a frame marks what is over it.", place), std::move(pictures)});
+  add_sections(d, p, want);
   return d;
 }
 
