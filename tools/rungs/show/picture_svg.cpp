@@ -220,7 +220,8 @@ std::string to_svg(const Lines& lines) {
     for (size_t n = 0; n < c.x.size(); ++n)
       path += fmt::format("{}{:.1f} {:.1f}", n ? "L" : "M", left + x.part(c.x[n]) * width,
                           top + height - y.part(c.y[n]) * height);
-    svg += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n", path, colour_of(i));
+    svg += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"{}/>\n", path, colour_of(i),
+                       i % 2 ? " stroke-dasharray=\"7 5\"" : "");
     const double row = top + height + 46 + 16 * double(i);
     svg += fmt::format("<path d=\"M{0} {1}h18\" stroke=\"{2}\" stroke-width=\"3\"/>\n", left, row - 4, colour_of(i));
     svg += text_at(left + 24, row, c.name);
