@@ -120,8 +120,8 @@ TEST_CASE("show 14: every merge joins two tokens, up to those that encode gives"
   Learner learner;
   REQUIRE(learner.types("show 14 --json --text ' took'") == 0);
   const json roots = json::parse(learner.out)["sections"][0]["pictures"][0]["roots"];
-  REQUIRE(roots.size() == 2);  // " t", "ook"
-  CHECK(roots[0]["text"] == " t");
+  REQUIRE(roots.size() == 2);  // a space and t; ook
+  CHECK(roots[0]["text"] == "␣t");
   CHECK(roots[1]["text"] == "ook");
   CHECK(roots[1]["children"].size() == 2);
   CHECK(roots[1]["note"] == "3");

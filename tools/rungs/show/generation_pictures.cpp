@@ -58,7 +58,7 @@ Bars next_token(LessonScene& scene, const std::string& title, const Tensor& logi
 /// Rows that went through a weight matrix, by the number of tokens made.
 Line rows_by_tokens(const std::string& name, LessonRun& run, const LessonScene& scene) {
   Line line{name, {}, {}};
-  for (const int64_t n : {1, 8, 16, 32, 64}) {
+  for (const int64_t n : {1, 4, 8, 16, 24, 32, 48, 64}) {
     run_generate_on(run, scene, n);
     const auto made = double(run["tokens"].count());
     if (!line.x.empty() && made <= line.x.back()) break;  // the text has ended
@@ -70,7 +70,7 @@ Line rows_by_tokens(const std::string& name, LessonRun& run, const LessonScene& 
 /// Milliseconds that the library's decoder takes, by the number of tokens made.
 Line time_by_tokens(const std::string& name, Model& model, const LessonScene& scene, bool cache) {
   Line line{name, {}, {}};
-  for (const int64_t n : {1, 32, 64, 128}) {
+  for (const int64_t n : {1, 16, 32, 64, 96, 128}) {
     const double start = now();
     generate(model, {scene.text.ids}, {.sampling = {.temperature = 0}, .max_tokens = n, .cache = cache});
     line.x.push_back(double(n)), line.y.push_back(1e3 * (now() - start));

@@ -63,9 +63,8 @@ std::string legend_of(const Section& section) {
     const auto* m = std::get_if<Matrix>(&picture);
     if (!m || m->shades == Shades::kind) continue;
     const bool sign = m->shades == Shades::sign;
-    std::string svg =
-        "<svg width=\"330\" height=\"22\" viewBox=\"0 0 330 22\">"
-        "<path class=\"zero\" d=\"M8 10h0\"/><text x=\"16\" y=\"14\">exactly 0</text>";
+    std::string svg = fmt::format("<svg width=\"{0}\" height=\"22\" viewBox=\"0 0 {0} 22\">", sign ? 380 : 240);
+    svg += "<path class=\"zero\" d=\"M8 10h0\"/><text x=\"16\" y=\"14\">exactly 0</text>";
     const int from = sign ? -svg_levels : 1;
     for (int level = from, x = 80; level <= svg_levels; ++level) {
       if (level == 0) continue;

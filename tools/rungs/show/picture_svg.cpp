@@ -9,6 +9,7 @@
 
 #include "picture_lines.hpp"
 #include "rungs/base/text.hpp"
+#include "rungs/base/units.hpp"
 #include "rungs/tokenizer/utf8.hpp"
 
 namespace rungs {
@@ -67,7 +68,7 @@ struct Cells {
 
 Cells place(const Matrix& m) {
   const double letters = m.texts.empty() ? 0 : width_of(m.texts, 14) + 8;
-  const double cell = m.columns() <= 24 ? 14 : m.columns() <= 64 ? 9 : 5;
+  const double cell = m.columns() <= 6 ? 24 : m.columns() <= 24 ? 14 : m.columns() <= 64 ? 9 : 5;
   return {width_of(m.row_names, 16) + 6,
           m.columns() > 64 ? 6.0
           : letters > 0    ? 16.0
@@ -117,7 +118,8 @@ std::string names_of_cells(const Matrix& m, const Cells& at) {
   for (size_t r = 0; r < m.rows(); ++r)
     svg += text_at(at.left - 4, at.top + (double(r) + 0.5) * at.height + 4, cut(m.row_names[r], 16),
                    "text-anchor=\"end\"");
-  for (size_t c = 0; c < m.columns() && m.columns() <= 64; ++c) {
+  const size_t step = m.texts.empty() ? size_t(std::ceil(12 / at.width)) : 1;  // slanted names need 12 pixels
+  for (size_t c = 0; c < m.columns() && m.columns() <= 64; c += step) {
     const double x = at.left + (double(c) + 0.5) * at.width;
     const std::string turned = fmt::format("transform=\"rotate(-45 {:.1f} {:.1f})\"", x, at.top - 4);
     svg += m.texts.empty()
@@ -135,10 +137,12 @@ std::string json_names(const std::vector<std::string>& names) {
   return escaped(nlohmann::json(names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-/// Three digits are enough for an axis; what is next to nothing beside its range is 0.
+/// Three digits are enough for an axis; between the signs what is next to nothing is 0.
 std::string tick(const Range& range, double part) {
-  const double value = range.least + part * (range.most - range.least);
-  return fmt::format("{:.3g}", std::fabs(value) < 0.02 * (range.most - range.least) ? 0 : value);
+  const double width = range.most - range.least, value = range.least + part * width;
+  if (range.least < 0 && range.most > 0 && std::fabs(value) < 0.02 * width) return "0";
+  return std::fabs(value) >= 1000 && std::fabs(value) < 1e15 ? with_commas(std::llround(value))
+                                                             : fmt::format("{:.3g}", value);
 }
 
 /// A margin, so that no point lies on the axes.

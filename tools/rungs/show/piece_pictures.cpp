@@ -44,11 +44,15 @@ Line scores_from(LessonScene& scene, const Tensor& cos, const Tensor& sin, int64
   return line;
 }
 
-/// The bytes of a token, in hexadecimal where they are no text.
+/// The bytes of a token, in hexadecimal where they are no text; a space can be seen.
 std::string bytes_shown(const std::string& bytes) {
   std::string text;
-  for (const char c : bytes) text += is_utf8(bytes) ? std::string(1, c) : fmt::format("\\x{:02x}", uint8_t(c));
-  return printable(text) == " " ? "␣" : printable(text);
+  for (const char c : bytes)
+    text += !is_utf8(bytes) ? fmt::format("\\x{:02x}", uint8_t(c))
+            : c == '\n'     ? "\\n"
+            : c == ' '      ? "␣"
+                            : std::string(1, c);
+  return printable(text);
 }
 
 Node node_of(const BpeTables& bpe, int32_t id) {
