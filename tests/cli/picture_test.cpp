@@ -96,6 +96,17 @@ TEST_CASE("a page needs nothing but itself, and names from outside command nothi
   CHECK(page == Contains("prefers-color-scheme: dark"));
 }
 
+TEST_CASE("a fragment can stand in a page: no page of its own, and no rule that touches another element") {
+  const std::string fragment = to_fragment(all_kinds());
+  CHECK(fragment.find("<html") == fragment.npos);
+  CHECK(fragment.find("<h1") == fragment.npos);
+  CHECK(fragment.find("role=\"img\"") == fragment.npos);  // check_docs counts those as formulas
+  const std::string rules = fragment.substr(fragment.find("<style>") + 7, fragment.find("</style>") - 7);
+  std::istringstream parts(rules);
+  for (std::string rule; std::getline(parts, rule, '}');)
+    if (rule.find('{') != rule.npos) CHECK(rule.find(".rungs-show") != rule.npos);
+}
+
 TEST_CASE("the numbers of a drawing are JSON, where NaN is null") {
   const auto json = nlohmann::json::parse(to_json(all_kinds()));
   const auto& matrix = json["sections"][0]["pictures"][0];

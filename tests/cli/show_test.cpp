@@ -59,6 +59,15 @@ TEST_CASE("show --model: of a text of 10,000 tokens the first are drawn, and the
   CHECK(shown.out == Contains("the first 64"));
 }
 
+TEST_CASE("show --model draws a GGUF file with the tokens of its own tokenizer") {
+  Folder folder;
+  const std::string file = folder / "stories.gguf";
+  REQUIRE(run_rungs("convert " + weights + "stories " + file).status == 0);
+  const json from_file = json::parse(run_rungs("show --json --text 'The cat' --model " + file).out);
+  const json from_directory = json::parse(run_rungs("show --json --text 'The cat' --model " + weights + "stories").out);
+  CHECK(from_file["sections"] == from_directory["sections"]);
+}
+
 TEST_CASE("show --model writes one page") {
   Folder folder;
   const std::string page = folder / "page.html";

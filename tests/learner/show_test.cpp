@@ -81,6 +81,20 @@ TEST_CASE("show --mine of a file that is not written names the step") {
   CHECK(learner.text == Contains("is not written to its end: step "));
 }
 
+TEST_CASE("show --model of a model between the decoder and LLaMA goes through its lesson") {
+  Learner learner;
+  for (const char* lesson : {"09_multi_head", "13_swiglu"}) {
+    CAPTURE(lesson);
+    REQUIRE(learner.types("show --json --model " RUNGS_SOURCE_DIR "/weights/hybrid/" + std::string(lesson)) == 0);
+    const json drawing = json::parse(learner.out);
+    CHECK(drawing["drawn_from"].get<std::string>() == Contains(lesson));
+    CHECK(drawing["sections"][1]["pictures"].size() == 6);  // heads of layer 0
+    CHECK(seen_of_the_future(first_matrix(drawing)) == 0);
+    const json& lens = drawing["sections"][3]["pictures"][0];
+    CHECK(lens["columns"] == json({"embedding", "layer 0", "layer 1"}));
+  }
+}
+
 TEST_CASE("show --diff draws yours, the reference and the difference on one scale") {
   Learner learner;
   learner.writes("06_causal_mask", changed(solution_of("06_causal_mask"), "s = t + 1", "s = t + 2"));

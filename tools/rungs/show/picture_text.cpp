@@ -30,8 +30,8 @@ namespace {
 constexpr int most_rows = 64;  // of a matrix: more than a screen is not looked at
 
 /// Colours of the 256 that terminals have: from grey to blue, and from grey to red.
-constexpr int blues[] = {236, 17, 18, 19, 20, 26, 32, 38, 44, 51},
-              reds[] = {236, 52, 88, 124, 160, 196, 202, 208, 214, 220};
+constexpr int blues[] = {236, 238, 23, 24, 25, 31, 32, 38, 45, 51},
+              reds[] = {236, 238, 52, 88, 124, 160, 196, 202, 208, 214};
 constexpr int kinds[] = {24, 88, 22, 94, 54, 30, 130, 60, 25, 124, 28, 58, 90, 66, 136, 96};
 
 std::string painted(const std::string& text, int background) {
