@@ -107,6 +107,19 @@ TEST_CASE("a fragment can stand in a page: no page of its own, and no rule that 
     if (rule.find('{') != rule.npos) CHECK(rule.find(".rungs-show") != rule.npos);
 }
 
+TEST_CASE("a picture with fewer values than names is refused, whatever it becomes") {
+  const Matrix m{"m", {"row"}, {"a", "b"}, {1}};
+  const Bars bars{"b", {"one", "two"}, {{"s", {1}}}};
+  const Lines lines{"l", "x", "y", {{"line", {1, 2}, {1}}}};
+  for (const Picture& picture : {Picture(m), Picture(bars), Picture(lines)}) {
+    const Drawing drawing{"t", "d", {}, {{"h", "", {picture}}}};
+    CHECK_THROWS_AS(to_text(drawing, {}), Error);
+    CHECK_THROWS_AS(to_json(drawing), Error);
+    CHECK_THROWS_AS(to_page(drawing), Error);
+    CHECK_THROWS_AS(to_fragment(drawing), Error);
+  }
+}
+
 TEST_CASE("the numbers of a drawing are JSON, where NaN is null") {
   const auto json = nlohmann::json::parse(to_json(all_kinds()));
   const auto& matrix = json["sections"][0]["pictures"][0];

@@ -96,6 +96,9 @@ struct Drawing {
   std::vector<Section> sections;
 };
 
+/// \throws Error for a picture that has more or fewer values than names: what a learner's code gave may have any shape.
+void check_sizes(const Drawing& drawing);
+
 /// Where the scale of a matrix ends: `most`, or the largest value, of either sign.
 double scale_of(const Matrix& matrix);
 

@@ -80,6 +80,7 @@ std::string legend_of(const Section& section) {
 
 /// The sections; `heading` is the element of their titles.
 std::string sections_of(const Drawing& drawing, const char* heading) {
+  check_sizes(drawing);
   std::string html, last;  // a legend that still holds is not said again
   for (const Section& section : drawing.sections) {
     html += fmt::format("<section>\n<{0}>{1}</{0}>\n", heading, escaped(section.heading));

@@ -66,6 +66,7 @@ ordered_json json_of(const Tree& tree) {
 }  // namespace
 
 std::string to_json(const Drawing& drawing) {
+  check_sizes(drawing);
   ordered_json out = {{"title", drawing.title}, {"drawn_from", drawing.drawn_from}, {"notes", drawing.notes}};
   for (const Section& section : drawing.sections) {
     ordered_json pictures = ordered_json::array();

@@ -10,21 +10,6 @@
 
 namespace rungs {
 
-double scale_of(const Matrix& matrix) {
-  double most = matrix.most;
-  if (most == 0)
-    for (const double value : matrix.values)
-      if (std::isfinite(value)) most = std::max(most, std::fabs(value));
-  return most > 0 ? most : 1;
-}
-
-int level_of(double value, double most, int levels) {
-  if (value == 0) return 0;
-  const double fraction = std::min(1.0, std::fabs(value) / most);  // of infinity: all
-  const int level = std::clamp(int(std::ceil(fraction * levels)), 1, levels);
-  return value < 0 ? -level : level;
-}
-
 namespace {
 
 constexpr int most_rows = 64;  // of a matrix: more than a screen is not looked at
@@ -266,6 +251,7 @@ std::string legend(const Section& section, const TextStyle& style) {
 }  // namespace
 
 std::string to_text(const Drawing& drawing, const TextStyle& style) {
+  check_sizes(drawing);
   std::string text = wrapped(drawing.title, size_t(style.width), "") + "\n";
   text += wrapped("Drawn from " + drawing.drawn_from + ".", size_t(style.width), "") + "\n";
   for (const std::string& note : drawing.notes) text += wrapped(note, size_t(style.width), "") + "\n";

@@ -75,7 +75,7 @@ std::vector<Node> merged(LessonScene& scene, const BpeTables& bpe, const std::st
   for (const int32_t id : ids) nodes.push_back(node_of(bpe, id));
   for (int round = 1; scene.run.has(fmt::format("merge_{}", round)); ++round) {
     const std::vector<int32_t> now = ids_of(scene.run[fmt::format("merge_{}", round)]);
-    if (now.size() + 1 != ids.size())
+    if (now.empty() || now.size() + 1 != ids.size())
       throw UsageError(fmt::format("merge {} of \"{}\": {} tokens became {}; a merge joins two", round,
                                    std::string(piece), ids.size(), now.size()));
     const size_t at = size_t(std::mismatch(now.begin(), now.end(), ids.begin()).first - now.begin());
