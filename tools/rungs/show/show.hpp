@@ -14,7 +14,8 @@
 
 namespace rungs {
 
-/// More tokens than this are not drawn: the squares of attention would be too small to see.
+/// More tokens than this are not drawn, and of many layers and heads fewer: the squares of attention would be too small
+/// to see, and the page too large.
 inline constexpr int64_t most_tokens_shown = 64;
 
 /// The text that is drawn where none was given.

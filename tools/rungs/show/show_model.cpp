@@ -135,6 +135,30 @@ Section cache_of(const Config& config, const ShownText& text) {
           {growth}};
 }
 
+Section tokens_of(const ShownText& text) {
+  std::string tokens;
+  for (size_t t = 0; t < text.ids.size(); ++t)
+    tokens += fmt::format("{}{} ({})", t ? ", " : "", text.names[t], text.ids[t]);
+  return {"Tokens", tokens + ".", {}};
+}
+
+/// The logit lens, with the weights of the model's file.
+Section lens_section(const ShowCommand& command, const Taps& taps, const Config& config, const Tokenizer& tokenizer,
+                     const ShownText& text) {
+  if (config.is_llama()) {
+    const LlamaCheckpoint model(command.model);
+    const LlamaWeights& w = model.weights;
+    return lens_of(taps, {{w.final_norm.view(), {}}, {w.output.view(), {}}, w.epsilon, true}, config, tokenizer, text);
+  }
+  const DecoderCheckpoint model(command.model);
+  const DecoderWeights& w = model.weights;
+  const Head head{{w.final_norm.weight.view(), w.final_norm.bias.view()},
+                  {w.output.weight.view(), w.output.bias.view()},
+                  w.epsilon,
+                  config.rms_norm};
+  return lens_of(taps, head, config, tokenizer, text);
+}
+
 }  // namespace
 
 Drawing draw_model(const ShowCommand& command) {
@@ -144,11 +168,9 @@ Drawing draw_model(const ShowCommand& command) {
   check_vocabulary(*tokenizer, path, config);
   const ShownText text = shown_text(*tokenizer, config, command.text.value_or(usual_text));
 
-  Drawing d{fmt::format("{}: {} layers, {} head{}", short_path(command.model), config.num_layers, config.num_heads,
-                        config.num_heads == 1 ? "" : "s"),
-            "",
-            {},
-            {}};
+  Drawing d;
+  d.title = fmt::format("{}: {} layers, {} head{}", short_path(command.model), config.num_layers, config.num_heads,
+                        config.num_heads == 1 ? "" : "s");
   Taps taps;
   if (is_hybrid(config)) {
     Lesson lesson = lesson_called(std::to_string(lesson_of(config)));
@@ -159,29 +181,12 @@ Drawing draw_model(const ShowCommand& command) {
     d.drawn_from = "the engine on the CPU";
   }
   if (!text.left_out.empty()) d.notes.push_back(text.left_out);
-
-  std::string tokens;
-  for (size_t t = 0; t < text.ids.size(); ++t)
-    tokens += fmt::format("{}{} ({})", t ? ", " : "", text.names[t], text.ids[t]);
-  d.sections.push_back({"Tokens", tokens + ".", {}});
+  d.sections.push_back(tokens_of(text));
   for (int64_t i = 0; i < config.num_layers; ++i)
     d.sections.push_back({fmt::format("Layer {}: attention weights", i),
                           i == 0 ? "Each row is a token that reads; the columns are the tokens that it reads." : "",
                           attention_pictures(taps.at(of_layer(i, "weights")), text.names, config.num_kv_heads)});
-  if (config.is_llama()) {
-    const LlamaCheckpoint model(command.model);
-    const Head head{
-        {model.weights.final_norm.view(), {}}, {model.weights.output.view(), {}}, model.weights.epsilon, true};
-    d.sections.push_back(lens_of(taps, head, config, *tokenizer, text));
-  } else {
-    const DecoderCheckpoint model(command.model);
-    const DecoderWeights& w = model.weights;
-    const Head head{{w.final_norm.weight.view(), w.final_norm.bias.view()},
-                    {w.output.weight.view(), w.output.bias.view()},
-                    w.epsilon,
-                    config.rms_norm};
-    d.sections.push_back(lens_of(taps, head, config, *tokenizer, text));
-  }
+  d.sections.push_back(lens_section(command, taps, config, *tokenizer, text));
   d.sections.push_back(cache_of(config, text));
   return d;
 }

@@ -24,10 +24,18 @@ std::string shown_name(const Tokenizer& tokenizer, int32_t id) {
   return printable(name);
 }
 
+/// As many tokens as keep the squares of all heads a page that a browser opens.
+static int64_t most_tokens(const Config& config) {
+  constexpr double cells = 400'000;
+  const auto heads = double(std::max<int64_t>(1, config.num_layers * config.num_heads));
+  return std::clamp(int64_t(std::sqrt(cells / heads)), std::min<int64_t>(12, config.max_seq_len),
+                    std::min(most_tokens_shown, config.max_seq_len));
+}
+
 ShownText shown_text(const Tokenizer& tokenizer, const Config& config, const std::string& text) {
   if (text.empty()) throw UsageError("the text to show is empty");
   ShownText shown{make_prompt(tokenizer, config, text).tokens, {}, ""};
-  const auto all = int64_t(shown.ids.size()), most = std::min(most_tokens_shown, config.max_seq_len);
+  const auto all = int64_t(shown.ids.size()), most = most_tokens(config);
   if (all > most) {
     shown.ids.resize(size_t(most));
     shown.left_out = fmt::format("The text has {} tokens; the model got the first {}, and the other {} are not drawn.",
