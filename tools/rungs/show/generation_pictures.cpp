@@ -67,6 +67,17 @@ Line rows_by_tokens(const std::string& name, LessonRun& run, const LessonScene& 
   return line;
 }
 
+/// What the library's decoder says after the text: so the lesson's `probabilities` can be drawn before its `generate`
+/// is written.  Returns (V).
+Tensor last_logits(const LessonScene& scene) {
+  const std::unique_ptr<Model> model = load_model(backend_of({}), weights_directory() / scene.model);
+  Batch batch;
+  batch.add(0, scene.text.ids, 0, true);
+  Tensor logits({1, scene.config.vocab_size});  // (1, V)
+  model->forward(logits, batch, nullptr);
+  return logits[0].copy();
+}
+
 /// Milliseconds that the library's decoder takes, by the number of tokens made.
 Line time_by_tokens(const std::string& name, Model& model, const LessonScene& scene, bool cache) {
   Line line{name, {}, {}};
@@ -81,8 +92,7 @@ Line time_by_tokens(const std::string& name, Model& model, const LessonScene& sc
 }  // namespace
 
 void show_sampling(LessonScene& scene) {
-  run_generate_on(scene.run, scene, 1);
-  const Tensor logits = scene.run["logits"][0].copy();  // (V)
+  const Tensor logits = last_logits(scene);  // (V)
   std::vector<int64_t> ids(size_t(logits.count()));
   std::iota(ids.begin(), ids.end(), 0);
   std::stable_sort(ids.begin(), ids.end(), [&](int64_t a, int64_t b) { return logits(a) > logits(b); });

@@ -95,6 +95,7 @@ void show_embeddings(LessonScene& scene) {
 
   if (scene.text.ids.size() < 2) return;
   scene.run_model();
+  if (!scene.run.has("x")) return;  // it is not written that far; a note says so
   std::vector<std::string> places;
   for (size_t t = 0; t < scene.text.names.size(); ++t) places.push_back(fmt::format("{} {}", t, scene.text.names[t]));
   scene.add("The rows of x: word and position together",
