@@ -85,7 +85,8 @@ std::string shaded_cells(const Matrix& m, const Cells& at) {
   std::map<int, std::string> paths;  // by level; of kinds, by kind
   std::string zeros, none, marks;
   for (size_t i = 0; i < m.values.size(); ++i) {
-    const double x = at.left + double(i % m.columns()) * at.width, y = at.top + double(i / m.columns()) * at.height;
+    const size_t row = i / m.columns(), column = i % m.columns();
+    const double x = at.left + double(column) * at.width, y = at.top + double(row) * at.height;
     const std::string cell =
         fmt::format("M{:g} {:g}h{:g}v{:g}h-{:g}z", x, y, at.width - 1, at.height - 1, at.width - 1);
     const double value = m.values[i];
@@ -126,10 +127,11 @@ std::string names_of_cells(const Matrix& m, const Cells& at) {
                ? text_at(x, at.top - 4, cut(m.column_names[c], 16), turned.c_str())
                : text_at(x, at.top - 4, cut(m.column_names[c], 14), "text-anchor=\"middle\" class=\"soft\"");
   }
-  for (size_t i = 0; i < m.texts.size(); ++i)
-    svg += text_at(at.left + (double(i % m.columns()) + 0.5) * at.width,
-                   at.top + (double(i / m.columns()) + 0.5) * at.height + 4, cut(m.texts[i], 14),
-                   "text-anchor=\"middle\"");
+  for (size_t i = 0; i < m.texts.size(); ++i) {
+    const size_t row = i / m.columns(), column = i % m.columns();
+    svg += text_at(at.left + (double(column) + 0.5) * at.width, at.top + (double(row) + 0.5) * at.height + 4,
+                   cut(m.texts[i], 14), "text-anchor=\"middle\"");
+  }
   return svg;
 }
 
