@@ -72,7 +72,7 @@ std::string legend_of(const Section& section) {
                          level < 0 ? "less" : "more", x, std::abs(level) / double(svg_levels));
       x += 8;
     }
-    return svg + fmt::format("<text x=\"{}\" y=\"14\">{} to {:.4g}</text></svg>\n", sign ? 280 : 184,
+    return svg + fmt::format("<text x=\"{}\" y=\"14\">{} to {:.3g}</text></svg>\n", sign ? 280 : 184,
                              sign ? fmt::format("{:.3g}", -scale_of(*m)) : "0", scale_of(*m));
   }
   return "";

@@ -67,7 +67,7 @@ struct Cells {
 };
 
 Cells place(const Matrix& m) {
-  const double letters = m.texts.empty() ? 0 : width_of(m.texts, 14) + 8;
+  const double letters = m.texts.empty() ? 0 : std::max(width_of(m.texts, 14), width_of(m.column_names, 14)) + 8;
   const double cell = m.columns() <= 6 ? 24 : m.columns() <= 24 ? 14 : m.columns() <= 64 ? 9 : 5;
   return {width_of(m.row_names, 16) + 6,
           m.columns() > 64 ? 6.0
@@ -100,13 +100,14 @@ std::string shaded_cells(const Matrix& m, const Cells& at) {
       paths[level_of(value, most, svg_levels)] += cell;
     if (!m.marked.empty() && m.marked[i]) marks += cell;
   }
+  const double darkest = m.texts.empty() ? 1 : 0.55;  // behind a text, which must be read
   std::string svg;
   for (const auto& [level, path] : paths) {
     if (m.shades == Shades::kind)
       svg += fmt::format("<path fill=\"{}\" fill-opacity=\".55\" d=\"{}\"/>\n", hue(level), path);
     else
       svg += fmt::format("<path class=\"{}\" fill-opacity=\"{:.2f}\" d=\"{}\"/>\n", level < 0 ? "less" : "more",
-                         std::abs(level) / double(svg_levels), path);
+                         darkest * std::abs(level) / svg_levels, path);
   }
   if (!zeros.empty()) svg += fmt::format("<path class=\"zero\" d=\"{}\"/>\n", zeros);
   if (!none.empty()) svg += fmt::format("<path class=\"none\" d=\"{}\"/>\n", none);
