@@ -50,7 +50,11 @@ Drawing draw(const ShowCommand& command) {
 Candidate built_candidate(Lesson& lesson, bool mine, bool build_it) {
   const std::string number = lesson.name.substr(0, 2);
   if (!mine) {
-    if (build_it) must_build({lesson.name + "_solution"});
+    const bool source = fs::exists(lesson.solution);  // a course's handout has none
+    if (!source && !fs::exists(lesson.solution_runner))
+      throw UsageError(fmt::format("there is no solution of {} here; `rungs show {} --mine` draws from your file",
+                                   lesson.name, number));
+    if (source && build_it) must_build({lesson.name + "_solution"});
     return solution(lesson);
   }
   if (!fs::exists(lesson.mine))
