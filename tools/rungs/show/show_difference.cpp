@@ -136,8 +136,7 @@ const Compared& chosen(const std::vector<Compared>& all, const std::string& tap,
   if (tap.empty()) {
     const auto it = std::find_if(all.begin(), all.end(), wrong);
     if (it == all.end())
-      throw UsageError(
-          fmt::format("case {}: {}; none of what came back can be compared", name, failure.verdict.summary));
+      throw UsageError(fmt::format("case {}: {}; no tensor that came back differs", name, failure.verdict.summary));
     return *it;
   }
   std::vector<std::string> names;
