@@ -45,7 +45,7 @@ static std::vector<std::string> words(std::string help) {
 TEST_CASE("each command explains itself") {
   for (const std::string command :
        {"generate", "logits", "tokenize", "inspect", "convert", "bench cache", "bench batch", "bench engine",
-        "bench peers", "calc memory", "calc intensity", "calc roofline", "grade"}) {
+        "bench peers", "calc memory", "calc intensity", "calc roofline", "grade", "show"}) {
     const Outcome help = run_rungs(command + " --help");
     CHECK(help.status == 0);
     std::string name = "help_" + command;

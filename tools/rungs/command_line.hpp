@@ -25,6 +25,7 @@ struct CommandLine {
   bool list_as_json = false;
   GradeOptions grade = {};
   ProfileCommand profile = {};
+  ShowCommand show = {};
   GenerateCommand generate{.model = stories, .options = usual_options()};
   LogitsCommand logits{.model = stories};
   TokenizeCommand tokenize{};

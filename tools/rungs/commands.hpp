@@ -40,6 +40,21 @@ struct ProfileCommand {
   bool json = false;
 };
 int profile_lesson(const ProfileCommand& command);
+
+/// Draws a lesson, a model, or what is wrong with the learner's answer.
+struct ShowCommand {
+  std::string lesson = {};               ///< or
+  std::string model = {};                ///< a directory, a .bin of llama2.c or a .gguf
+  std::string tokenizer = {};            ///< "": the model's
+  std::optional<std::string> text = {};  ///< none: a usual one
+  std::string tap = {};                  ///< of --diff; "": the first that differs
+  std::string html = {};                 ///< a page to write; "": on the terminal
+  bool mine = false;                     ///< from the learner's code, not from the solution
+  bool diff = false;                     ///< the learner's answer beside the reference
+  bool fragment = false;                 ///< of the page only what goes into another, and build nothing
+  bool json = false;
+};
+int show(const ShowCommand& command);
 ///@}
 
 /// \name Use

@@ -15,17 +15,13 @@ std::string pass_rate(size_t passed, size_t total) {
   return fmt::format("Pass rate: {:.2f}% ({}/{})", total ? 100.0 * double(passed) / double(total) : 0.0, passed, total);
 }
 
-namespace {
-
 /// It fails, and not only because something is not written yet: what is written goes wrong already.
-bool is_wrong(const Verdict& v, const Case& c) {
+static bool is_wrong(const Verdict& v, const Case& c) {
   if (v.pass || v.outcome.how != Outcome::not_written) return !v.pass;
   const std::vector<Compared> all = compare_all(v.outcome.recording, c);
   return std::any_of(all.begin(), all.end(), [](const Compared& p) { return !p.comparison.pass; });
 }
 
-/// The failing case to tell about: of the first function that goes wrong, the smallest that has more than one row.
-/// Where all that is written is right, the first that waits for something to be written.
 size_t case_to_tell(const Grade& g) {
   const auto wrong = [&](size_t i) { return is_wrong(g.verdicts[i], g.cases[i]); };
   size_t first = 0;
@@ -45,6 +41,8 @@ size_t case_to_tell(const Grade& g) {
     if (wrong(i) && g.cases[i].input.run == g.cases[first].input.run && size_of(i) < size_of(best)) best = i;
   return best;
 }
+
+namespace {
 
 std::string sentence(const std::string& text) { return text.ends_with('.') || text.ends_with('?') ? text : text + "."; }
 

@@ -40,6 +40,10 @@ Candidate solution(const Lesson& lesson);
 /// known mistakes.
 Grade grade(const Lesson& lesson, Suite suite, const Candidate& candidate);
 
+/// The failing case that a story is told of: of the first function that goes wrong, the smallest that has more than one
+/// row. Where all that is written is right, the first that waits for something to be written. One must have failed.
+size_t case_to_tell(const Grade& grade);
+
 /// "Pass rate: 100.00% (10/10)"
 std::string pass_rate(size_t passed, size_t total);
 
