@@ -11,10 +11,11 @@ namespace rungs {
 struct Checked {
   bool passed = false;
   std::string text;  ///< what a person reads; ends with a newline
+  double build_seconds = 0, grade_seconds = 0;
 };
 
 /// Builds and grades the learner's file of a lesson, and remembers whether it passed; then the lesson knows its
 /// mistakes. \throws Error when what is not the learner's does not build.
-Checked check_file(Lesson& lesson, bool colour);
+Checked check_file(Lesson& lesson, bool colour, bool brief = false);
 
 }  // namespace rungs

@@ -47,7 +47,7 @@ int list_lessons(bool as_json) {
   for (const Lesson& l : lessons) {
     const std::string state = state_of(l);
     if (state == "passed") continue;
-    fmt::print(" Next: rungs {} {}", state.empty() ? "start" : "check", l.name.substr(0, 2));
+    fmt::print(" Next: {} {} {}", typed(), state.empty() ? "start" : "check", l.name.substr(0, 2));
     break;
   }
   fmt::print("\n");
@@ -62,39 +62,44 @@ int run_lesson(const std::string& word) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-static void copy_starter(const Lesson& lesson) {
+void copy_starter(const Lesson& lesson) {
   must_build({lesson.name + "_made"});
   fs::create_directories(lesson.mine.parent_path());
   write_whole(lesson.mine, [text = read_text(lesson.starter)](std::ostream& out) { out << text; });
 }
 
-int start_lesson(const std::string& word) {
-  const Lesson lesson = lesson_called(word);
-  const std::string number = lesson.name.substr(0, 2);
-  if (fs::exists(lesson.mine))
-    throw UsageError(fmt::format("{} is already there; `rungs check {}` grades it, `rungs reset {}` begins anew",
-                                 short_path(lesson.mine), number, number));
-  copy_starter(lesson);
-  fmt::print("{}: {}.\n\n", lesson.name, lesson.title);
-  fmt::print("  write   {}\n", short_path(lesson.mine));
-  fmt::print("  read    {}\n          {}\n", short_path(lesson.source / "walkthrough.md"),
-             short_path(lesson.source / "lesson.hpp"));
-  fmt::print("  see     rungs run {}\n  check   rungs check {}\n", number, number);
-  return 0;
-}
-
-int reset_lesson(const std::string& word) {
-  const Lesson lesson = lesson_called(word);
-  if (!fs::exists(lesson.mine))
-    throw UsageError(
-        fmt::format("{} is not there; `rungs start {}` makes it", short_path(lesson.mine), lesson.name.substr(0, 2)));
+fs::path put_starter_back(const Lesson& lesson) {
   fs::path kept = lesson.mine;
   for (int n = 1; fs::exists(kept); ++n)
     kept = lesson.mine.parent_path() / fmt::format("{}.before_reset_{}{}", lesson.name, n, lesson.ending);
   fs::rename(lesson.mine, kept);
   copy_starter(lesson);
   note_progress(lesson, false);
-  fmt::print("{} is the starter again; what you had is in {}\n", short_path(lesson.mine), short_path(kept));
+  return kept;
+}
+
+int start_lesson(const std::string& word) {
+  const Lesson lesson = lesson_called(word);
+  const std::string number = lesson.name.substr(0, 2);
+  if (fs::exists(lesson.mine))
+    throw UsageError(fmt::format("{0} is already there; `{2} check {1}` grades it, `{2} reset {1}` begins anew",
+                                 short_path(lesson.mine), number, typed()));
+  copy_starter(lesson);
+  fmt::print("{}: {}.\n\n", lesson.name, lesson.title);
+  fmt::print("  write   {}\n", short_path(lesson.mine));
+  fmt::print("  read    {}\n          {}\n", short_path(lesson.source / "walkthrough.md"),
+             short_path(lesson.source / "lesson.hpp"));
+  fmt::print(
+      "  see     {1} run {0}\n  check   {1} check {0}\n  or      {1} watch {0}, which checks whenever you save\n",
+      number, typed());
+  return 0;
+}
+
+int reset_lesson(const std::string& word) {
+  const Lesson lesson = lesson_called(word);
+  if (!fs::exists(lesson.mine)) throw UsageError(nothing_there(lesson));
+  fmt::print("{} is the starter again; what you had is in {}\n", short_path(lesson.mine),
+             short_path(put_starter_back(lesson)));
   return 0;
 }
 

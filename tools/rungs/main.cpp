@@ -81,7 +81,9 @@ void add_learning(CommandLine& line) {
     return list_lessons(line.list_as_json);
   })->add_flag("--json", line.list_as_json, "for scripts");
   add_lesson("start", "put the lesson's file into work/, for you to write", start_lesson);
-  add_lesson("check", "build and grade your file of a lesson", check_lesson);
+  add("check", "build and grade your file of a lesson", [&line] {
+    return check_lesson(line.lesson);
+  })->add_option("LESSON", line.lesson, "its number, name or file; without it, the lesson whose file was saved last");
   add_lesson("run", "run a lesson's program", run_lesson);
   CLI::App* profile = add("profile", "the memory transactions of each line of your kernels",
                           [&line] { return profile_lesson(line.profile); });
@@ -265,6 +267,7 @@ int run(int argc, char** argv) {
   line.app.get_formatter()->label("SUBCOMMAND", "COMMAND");
   line.app.set_version_flag("--version", version);
   add_learning(line);
+  add_learning_aids(line);
   add_use(line);
   add_files(line);
   add_measuring(line);
