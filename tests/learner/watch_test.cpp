@@ -158,4 +158,30 @@ TEST_CASE("where the output is no terminal, watch prints plain lines") {
   CHECK(text.find('\x1b') == std::string::npos);
 }
 
+TEST_CASE("an endless loop is ended at its first case, and said while it runs") {
+  Learner learner;
+  learner.writes(lesson, with(solution_of(lesson), right, "  for (volatile int i = 0;; i = i + 1) {}\n" + right));
+  CHECK(learner.types("check 1") == 1);
+  CHECK(learner.text == Contains("01_offset_one_row is still running; after 10 s it is stopped."));
+  CHECK(learner.out == Contains("It was still running after 10 s and was stopped: an endless loop?"));
+  CHECK(learner.out == Contains("The 8 cases after it were not run."));
+  CHECK(learner.out == Contains("Pass rate: 0.00% (0/9)"));
+}
+
+TEST_CASE("two checks of one lesson wait for each other") {
+  Learner learner;
+  learner.writes(lesson, solution_of(lesson));
+  REQUIRE(learner.types("check 1") == 0);
+  const std::string file = learner.file(lesson), check = "env NO_COLOR=1 RUNGS_WORK='" + learner.work.path().string() +
+                                                         "' '" + program("rungs").string() + "' check 1";
+  for (int round = 0; round < 3; ++round) {
+    std::ofstream(file, std::ios::app) << "// " << round << "\n";
+    Terminal one(check, 90, 40), two(check, 90, 40);
+    CHECK(one.shows("Pass rate: 100.00% (9/9)"));
+    CHECK(two.shows("Pass rate: 100.00% (9/9)"));
+    CHECK(one.end() == 0);
+    CHECK(two.end() == 0);
+  }
+}
+
 TEST_SUITE_END();

@@ -3,11 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
 
 #include "commands.hpp"
 #include "compiler_output.hpp"
 #include "rungs/base/terminal.hpp"
+#include "rungs/grader/runner.hpp"
 #include "workspace.hpp"
 
 namespace rungs {
@@ -26,18 +31,56 @@ std::string build_error(const Lesson& lesson, const std::string& output, bool br
                      file);
 }
 
+/// Says on stderr that a case takes long, so that nobody looks at nothing; it is stopped in the end.
+class SlowCase {
+ public:
+  ~SlowCase() {
+    begins("");
+    over_ = true, changed_.notify_one();
+    thread_.join();
+  }
+  void begins(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    name_ = name, begin_ = std::chrono::steady_clock::now();
+    changed_.notify_one();
+  }
+
+ private:
+  void look() {
+    std::unique_lock lock(mutex_);
+    std::string said;
+    while (!over_) {
+      changed_.wait_for(lock, std::chrono::milliseconds(500));
+      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+      if (name_.empty() || name_ == said || seconds < 2) continue;
+      fmt::print(stderr, "{} is still running; after {} s it is stopped.\n", name_, RunnerLimits{}.milliseconds / 1000);
+      said = name_;
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string name_ = {};
+  std::chrono::steady_clock::time_point begin_ = {};
+  std::atomic<bool> over_ = false;
+  std::thread thread_{[this] { look(); }};
+};
+
 }  // namespace
 
 Checked check_file(Lesson& lesson, bool colour, bool brief) {
   const auto begin = std::chrono::steady_clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+  const Alone lock = alone_with(lesson);
   const Build b = build_mine(lesson);
   const double built = seconds();
   if (!b.ok) return {false, build_error(lesson, b.output, brief), built, 0};
-  Grade last = grade(lesson, Suite::evaluate, mine(lesson));
+  SlowCase slow;
+  const Waiting waiting{true, [&](const Case& c) { slow.begins(c.input.name); }};
+  Grade last = grade(lesson, Suite::evaluate, mine(lesson), waiting);
   std::string text = warnings(b.output) + screen(last, colour);
   if (last.all_passed() && lesson.has_cache()) {
-    last = grade(lesson, Suite::kv_evaluate, mine(lesson));
+    last = grade(lesson, Suite::kv_evaluate, mine(lesson), waiting);
     text += "\n" + screen(last, colour);
   }
   note_progress(lesson, last.all_passed());

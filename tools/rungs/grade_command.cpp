@@ -99,6 +99,7 @@ int grade_lessons(const GradeOptions& options) {
   size_t passed = 0, total = 0;
   for (Lesson& lesson : lessons) {
     const bool written = fs::exists(lesson.mine);
+    const Alone lock = alone_with(lesson);
     const bool built = written ? build_mine(lesson).ok : (must_build_solution(lesson), true);
     bool all_passed = true;
     for (const Suite suite : suites_of(lesson, options.suite)) {

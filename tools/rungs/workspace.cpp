@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -85,21 +86,22 @@ std::string short_path(const fs::path& path) {
   return inside.starts_with("..") ? path.string() : inside;
 }
 
-namespace {
-
-/// One build at a time in a build folder; whoever comes second waits.
-class BuildLock {
- public:
-  BuildLock() : file_(open(RUNGS_BINARY_DIR "/.building", O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
-    flock(file_, LOCK_EX);
+Alone::Alone(const fs::path& file, const std::string& waits_for) {
+  fs::create_directories(file.parent_path());
+  file_ = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (flock(file_, LOCK_EX | LOCK_NB) == 0) return;
+  if (!waits_for.empty()) fmt::print(stderr, "Waiting for {} ...\n", waits_for);
+  while (flock(file_, LOCK_EX) != 0 && errno == EINTR) {
   }
-  ~BuildLock() { close(file_); }
-  BuildLock(const BuildLock&) = delete;
-  BuildLock& operator=(const BuildLock&) = delete;
+}
 
- private:
-  int file_;
-};
+Alone::~Alone() { close(file_); }
+
+Alone alone_with(const Lesson& lesson) {
+  return Alone(fs::path(RUNGS_BINARY_DIR) / "mine" / (lesson.name + ".lock"), "another check of " + lesson.name);
+}
+
+namespace {
 
 /// How far a build is: a bar at a terminal, elsewhere a line when it is more than a file and its program.
 class BuildProgress {
@@ -125,7 +127,7 @@ class BuildProgress {
 }  // namespace
 
 Build build(const std::vector<std::string>& targets) {
-  const BuildLock lock;
+  const Alone lock(RUNGS_BINARY_DIR "/.building");
   std::string command = "cmake --build '" RUNGS_BINARY_DIR "' --target";
   for (const std::string& target : targets) command += " " + target;
   FILE* pipe = popen((command + " 2>&1 </dev/null").c_str(), "r");
@@ -224,6 +226,7 @@ void note_hints_read(const Lesson& lesson, size_t count) {
 }
 
 static bool judged_now(Lesson lesson) {
+  const Alone lock = alone_with(lesson);
   if (!build_mine(lesson).ok) return false;
   return grade(lesson, Suite::evaluate, mine(lesson)).all_passed() &&
          (!lesson.has_cache() || grade(lesson, Suite::kv_evaluate, mine(lesson)).all_passed());

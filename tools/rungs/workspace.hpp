@@ -28,6 +28,20 @@ std::string typed();
 /// Relative to the source tree for what is in it.
 std::string short_path(const std::filesystem::path& path);
 
+/// While this object lives no other program holds the same file's lock; whoever comes second waits, and says what for.
+class Alone {
+ public:
+  explicit Alone(const std::filesystem::path& file, const std::string& waits_for = "");
+  ~Alone();
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+
+ private:
+  int file_;
+};
+/// From the build of a learner's file to the end of its cases: the program under grade stays as it is.
+Alone alone_with(const Lesson& lesson);
+
 struct Build {
   bool ok;
   std::string output;

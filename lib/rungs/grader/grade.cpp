@@ -18,6 +18,7 @@ namespace {
 
 /// The failing case to tell about: of the first function that fails, the smallest that has more than one row.
 size_t case_to_tell(const Grade& g) {
+  if (g.not_run > 0) return g.cases.size() - g.not_run - 1;  // the one that did not end
   size_t first = 0;
   while (g.verdicts[first].pass) ++first;
   if (g.verdicts[first].outcome.how == Outcome::not_written) return first;
@@ -85,6 +86,8 @@ std::string tell(Grade& g, const Lesson& lesson, Runner& mine, Runner& fresh, co
     g.diagnosis = diagnose(lesson, mine, failing, passing);
     text += tell_diagnosis(g.diagnosis, lesson);
   }
+  if (v.outcome.too_late)
+    return g.not_run ? text + fmt::format("  The {} cases after it were not run.\n", g.not_run) : text;
   if (judge(fresh.run(c.input), c).pass)
     text +=
         "  Alone, this case passes: something is kept from one case to the next, in a static or a global variable.\n";
@@ -99,17 +102,24 @@ Candidate mine(const Lesson& lesson) {
 
 Candidate solution(const Lesson& lesson) { return {lesson.solution_runner, "solution", "the solution"}; }
 
-Grade grade(const Lesson& lesson, Suite suite, const Candidate& candidate) {
+Grade grade(const Lesson& lesson, Suite suite, const Candidate& candidate, const Waiting& waiting) {
   Grade g;
   g.lesson = lesson.name, g.suite = name_of(suite), g.graded = candidate.called;
   g.cases = cases_of(lesson, suite);
   Runner under_grade(candidate.program, candidate.implementation);
   std::vector<std::string> printed;  // of each case
   for (const Case& c : g.cases) {
+    if (waiting.before) waiting.before(c);
     g.verdicts.push_back(judge(under_grade.run(c.input), c));
     g.passed += g.verdicts.back().pass;
     printed.push_back(under_grade.printed());
     if (g.printed.empty()) g.printed = printed.back();  // where all pass, of the first that prints
+    if (waiting.until_endless && g.verdicts.back().outcome.too_late) break;
+  }
+  g.not_run = g.cases.size() - g.verdicts.size();
+  for (size_t i = 0; i < g.not_run; ++i) {
+    g.verdicts.emplace_back().summary = "It was not run: a case before it did not come to its end.";
+    printed.emplace_back();
   }
   Runner fresh(candidate.program, candidate.implementation);
   if (!g.all_passed() && !g.cases.empty()) g.story = tell(g, lesson, under_grade, fresh, printed);

@@ -14,6 +14,7 @@ struct Outcome {
   enum How { done, not_written, threw, died } how = died;
   std::string says;  ///< the step that is not written, what it threw, how it died
   Recording recording;
+  bool too_late = false;  ///< it was still running when its time was over
 };
 
 /// One piece beside its window of the reference.
