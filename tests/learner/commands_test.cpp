@@ -56,6 +56,32 @@ TEST_CASE("start does not overwrite, reset keeps what was there") {
   CHECK(read_text(learner.work / "06_causal_mask.before_reset_1.cpp") == "// mine\n");
 }
 
+TEST_CASE("run runs the solution until the learner's file has passed, and says whose code it is") {
+  Learner learner;
+  CHECK(learner.types("run 6") == 0);
+  CHECK(learner.text == Contains("The solution's code runs.\n"));
+  const std::string printed = learner.out, code = solution_of("06_causal_mask"), right = "s = t + 1";
+  CHECK(learner.types("run 6 --mine") == 2);
+  CHECK(learner.text == Contains("06_causal_mask.cpp is not there"));
+
+  std::string wrong = code;
+  learner.writes("06_causal_mask", wrong.replace(code.find(right), right.size(), "s = t + 2"));
+  CHECK(learner.types("run 6") == 0);
+  CHECK(learner.text == Contains("yours does when it has passed, or with --mine"));
+  CHECK(learner.out == printed);
+  learner.types("run 6 --mine");
+  CHECK(learner.text == Contains("06_causal_mask.cpp, which has not passed."));
+  CHECK(learner.out != printed);
+
+  learner.writes("06_causal_mask", code);
+  CHECK(learner.types("check 6") == 0);
+  CHECK(learner.types("run 6") == 0);
+  CHECK(learner.text == Contains("Your code runs: "));
+  CHECK(learner.out == printed);
+  CHECK(learner.types("run 6 --solution") == 0);
+  CHECK(learner.text == Contains("The solution's code runs.\n"));
+}
+
 TEST_CASE("nothing to check, nothing to reset") {
   Learner learner;
   CHECK(learner.types("check 6") == 2);

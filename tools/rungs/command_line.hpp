@@ -24,6 +24,7 @@ struct CommandLine {
   std::string lesson = {};
   bool list_as_json = false;
   HintCommand hint = {};
+  RunCommand run = {};
   std::string shell = {};                          // of completion
   std::vector<std::string> completion_words = {};  // those before the one to complete
   GradeOptions grade = {};

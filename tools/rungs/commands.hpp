@@ -20,7 +20,11 @@ struct DeviceChoice {
 /// \name Learn
 ///@{
 int list_lessons(bool json);
-int run_lesson(const std::string& lesson);  ///< a number ("6", "06"), a name, or the beginning of one
+struct RunCommand {
+  std::string lesson = {};              ///< a number ("6", "06"), a name, or the beginning of one
+  bool mine = false, solution = false;  ///< whose code; neither: the learner's where it passed
+};
+int run_lesson(const RunCommand& command);
 int start_lesson(const std::string& lesson);
 int check_lesson(const std::string& lesson);  ///< "": the one whose file was saved last
 int watch_lesson(const std::string& lesson);  ///< likewise

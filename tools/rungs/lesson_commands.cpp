@@ -54,11 +54,31 @@ int list_lessons(bool as_json) {
   return 0;
 }
 
-int run_lesson(const std::string& word) {
-  const Lesson lesson = lesson_called(word);
-  must_build({lesson.name});
+/// Builds the lesson's program on the learner's file.
+static fs::path build_yours(const Lesson& lesson) {
+  if (!fs::exists(lesson.mine)) throw UsageError(nothing_there(lesson));
+  write_include(lesson.name + ".cpp", lesson.mine);
+  if (const Build b = build({lesson.name + "_yours"}); !b.ok)
+    throw Error(fmt::format("{} does not become the lesson's program; `{} check {}` shows why", short_path(lesson.mine),
+                            typed(), lesson.name.substr(0, 2)));
+  return lesson.program.string() + "_yours";
+}
+
+int run_lesson(const RunCommand& command) {
+  const Lesson lesson = lesson_called(command.lesson);
+  const bool passed = standing_of(lesson) == Standing::passed, yours = command.mine || (passed && !command.solution);
+  fs::path program = lesson.program;
+  if (yours)
+    program = build_yours(lesson);
+  else
+    must_build({lesson.name});
+  if (yours)
+    fmt::print(stderr, "Your code runs: {}{}.\n", short_path(lesson.mine), passed ? "" : ", which has not passed");
+  else
+    fmt::print(stderr, "The solution's code runs{}.\n",
+               passed || !fs::exists(lesson.mine) ? "" : "; yours does when it has passed, or with --mine");
   std::fflush(stdout);
-  const int status = std::system(("'" + lesson.program.string() + "'").c_str());
+  const int status = std::system(("'" + program.string() + "'").c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 

@@ -84,7 +84,11 @@ void add_learning(CommandLine& line) {
   add("check", "build and grade your file of a lesson", [&line] {
     return check_lesson(line.lesson);
   })->add_option("LESSON", line.lesson, "its number, name or file; without it, the lesson whose file was saved last");
-  add_lesson("run", "run a lesson's program", run_lesson);
+  CLI::App* run =
+      add("run", "run a lesson's program, on your code where it passed", [&line] { return run_lesson(line.run); });
+  run->add_option("LESSON", line.run.lesson, "its number (6, 06), its name, or the beginning of that")->required();
+  CLI::Option* mine = run->add_flag("--mine", line.run.mine, "on your file, passed or not");
+  run->add_flag("--solution", line.run.solution, "on the solution")->excludes(mine);
   CLI::App* profile = add("profile", "the memory transactions of each line of your kernels",
                           [&line] { return profile_lesson(line.profile); });
   profile->add_option("LESSON", line.profile.lesson, "a lesson about CUDA, from 16 on")->required();
