@@ -5,6 +5,12 @@
 using namespace rungs;
 using namespace rungs::test;
 
+static std::string with(std::string code, const std::string& from, const std::string& to) {
+  const size_t at = code.find(from);
+  REQUIRE(at != code.npos);
+  return code.replace(at, from.size(), to);
+}
+
 TEST_SUITE_BEGIN("learner");
 
 TEST_CASE("every lesson: the starter fails with its first step, and the solution in its place passes") {
@@ -82,6 +88,18 @@ TEST_CASE("run runs the solution until the learner's file has passed, and says w
   CHECK(learner.text == Contains("The solution's code runs.\n"));
 }
 
+TEST_CASE("a blank start gives signatures, which compile, and a tensor can be printed without an include") {
+  Learner learner;
+  CHECK(learner.types("start 6 --blank") == 0);
+  const std::string file = read_text(learner.file("06_causal_mask"));
+  CHECK(file == Contains("not_written(\"sdpa, all of it\");"));
+  CHECK(file.find("step ") == std::string::npos);
+  learner.writes("06_causal_mask", with(file, "  not_written(\"sdpa", "  print(\"query\", q);\n  not_written(\"sdpa"));
+  CHECK(learner.types("check 6") == 1);
+  CHECK(learner.text == Contains("sdpa, all of it."));
+  CHECK(learner.text == Contains("  | query"));
+}
+
 TEST_CASE("nothing to check, nothing to reset") {
   Learner learner;
   CHECK(learner.types("check 6") == 2);
@@ -114,12 +132,6 @@ TEST_CASE("a file that does not compile, or lacks a function") {
   CHECK(learner.text == Contains("lacks a function that lesson.hpp declares:\n  lesson_06::"));
   CHECK(learner.text == Contains("\n  lesson_06::sdpa("));
   CHECK(learner.text.find("undefined") == std::string::npos);
-}
-
-static std::string with(std::string code, const std::string& from, const std::string& to) {
-  const size_t at = code.find(from);
-  REQUIRE(at != code.npos);
-  return code.replace(at, from.size(), to);
 }
 
 TEST_CASE("a function that forgets its return does not compile") {

@@ -82,6 +82,14 @@ static std::string make_starter(const std::string& source, const std::vector<Reg
   return out + source.substr(at);
 }
 
+/// With what printing a tensor takes, so that a learner looks up no include. Kernels have no tensors to print.
+static std::string with_print(std::string starter) {
+  const std::string include = "#include \"rungs/tensor/print.hpp\"";
+  const size_t last = starter.rfind("#include ");
+  if (last == starter.npos || starter.find(include) != starter.npos) return starter;
+  return starter.insert(starter.find('\n', last) + 1, include + "  // print(\"x\", x) shows a tensor\n");
+}
+
 static toml::table parse(const std::string& file) try {
   return toml::parse_file(file);
 } catch (const toml::parse_error& e) {
@@ -201,7 +209,8 @@ static void lesson_generator(const fs::path& lesson, const fs::path& references,
   const std::vector<std::string> pieces = strings(table, "pieces", list);
   fs::create_directories(out);
 
-  write(out / ("starter" + ending), make_starter(source, find_regions(source, solution)));
+  const std::string starter = make_starter(source, find_regions(source, solution));
+  write(out / ("starter" + ending), ending == ".cpp" ? with_print(starter) : starter);
 
   std::string fields;
   for (const std::string& piece : pieces) fields += fmt::format("  decltype(&{0}::{1}) {1};\n", space, piece);

@@ -23,6 +23,7 @@ struct CommandLine {
   CLI::App app{"Rungs: a transformer, step by step.", "rungs"};
   std::string lesson = {};
   bool list_as_json = false;
+  bool blank = false;  // of start
   HintCommand hint = {};
   RunCommand run = {};
   std::string shell = {};                          // of completion

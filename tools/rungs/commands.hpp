@@ -25,9 +25,9 @@ struct RunCommand {
   bool mine = false, solution = false;  ///< whose code; neither: the learner's where it passed
 };
 int run_lesson(const RunCommand& command);
-int start_lesson(const std::string& lesson);
-int check_lesson(const std::string& lesson);  ///< "": the one whose file was saved last
-int watch_lesson(const std::string& lesson);  ///< likewise
+int start_lesson(const std::string& lesson, bool blank);  ///< blank: signatures alone
+int check_lesson(const std::string& lesson);              ///< "": the one whose file was saved last
+int watch_lesson(const std::string& lesson);              ///< likewise
 int reset_lesson(const std::string& lesson);
 
 struct HintCommand {

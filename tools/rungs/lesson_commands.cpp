@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "blank.hpp"
 #include "commands.hpp"
 #include "rungs/base/file.hpp"
 #include "rungs/base/json.hpp"
@@ -82,10 +83,11 @@ int run_lesson(const RunCommand& command) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-void copy_starter(const Lesson& lesson) {
+void copy_starter(const Lesson& lesson, bool signatures) {
   must_build({lesson.name + "_made"});
   fs::create_directories(lesson.mine.parent_path());
-  write_whole(lesson.mine, [text = read_text(lesson.starter)](std::ostream& out) { out << text; });
+  const std::string starter = read_text(lesson.starter), text = signatures ? blank(starter) : starter;
+  write_whole(lesson.mine, [&](std::ostream& out) { out << text; });
 }
 
 fs::path put_starter_back(const Lesson& lesson) {
@@ -98,13 +100,13 @@ fs::path put_starter_back(const Lesson& lesson) {
   return kept;
 }
 
-int start_lesson(const std::string& word) {
+int start_lesson(const std::string& word, bool blank) {
   const Lesson lesson = lesson_called(word);
   const std::string number = lesson.name.substr(0, 2);
   if (fs::exists(lesson.mine))
     throw UsageError(fmt::format("{0} is already there; `{2} check {1}` grades it, `{2} reset {1}` begins anew",
                                  short_path(lesson.mine), number, typed()));
-  copy_starter(lesson);
+  copy_starter(lesson, blank);
   fmt::print("{}: {}.\n\n", lesson.name, lesson.title);
   fmt::print("  write   {}\n", short_path(lesson.mine));
   fmt::print("  read    {}\n          {}\n", short_path(lesson.source / "walkthrough.md"),

@@ -80,7 +80,10 @@ void add_learning(CommandLine& line) {
   add("list", "the lessons, what each adds, and how far you are", [&line] {
     return list_lessons(line.list_as_json);
   })->add_flag("--json", line.list_as_json, "for scripts");
-  add_lesson("start", "put the lesson's file into work/, for you to write", start_lesson);
+  CLI::App* start = add("start", "put the lesson's file into work/, for you to write",
+                        [&line] { return start_lesson(line.lesson, line.blank); });
+  start->add_option("LESSON", line.lesson, "its number (6, 06), its name, or the beginning of that")->required();
+  start->add_flag("--blank", line.blank, "of the functions to write, the signatures alone");
   add("check", "build and grade your file of a lesson", [&line] {
     return check_lesson(line.lesson);
   })->add_option("LESSON", line.lesson, "its number, name or file; without it, the lesson whose file was saved last");

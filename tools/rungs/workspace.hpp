@@ -59,8 +59,9 @@ void must_build_solution(Lesson& lesson);
 /// \throws Error with the output, for something that ought to build
 void must_build(const std::vector<std::string>& targets);
 
-/// Puts the lesson's starter into place. \throws Error as must_build, FileError
-void copy_starter(const Lesson& lesson);
+/// Puts the lesson's starter into place; `signatures`: blank, as blank.hpp has it. \throws Error as must_build,
+/// FileError
+void copy_starter(const Lesson& lesson, bool signatures = false);
 /// The same where the learner's file is; gives the path that keeps what it was.
 std::filesystem::path put_starter_back(const Lesson& lesson);
 
