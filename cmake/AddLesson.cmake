@@ -5,6 +5,7 @@
 #   06_causal_mask_mistakes   the same with every known mistake
 #   06_causal_mask_starter    the same with the generated starter
 #   06_causal_mask_versions   the same with versions that were written freely, from tests/learner/naming; for `grade --naming`
+#   06_causal_mask_yours      its program with the learner's file in place of the solution, for `rungs run --mine`
 #   06_causal_mask_test       its suites, as doctest cases
 #   06_causal_mask_piece      the file that takes part in rungs_mine, the capstone: the learner's where it passed
 # A lesson whose solution is solution.cu is about CUDA. Its program runs the kernels on the host's engine, its runner
@@ -147,6 +148,20 @@ function(add_runners name)
   endif()
 endfunction()
 
+# The lesson's program, main.cpp, on the learner's file: built when `rungs run` asks for it.
+function(add_yours name)
+  add_executable(${name}_yours EXCLUDE_FROM_ALL ${source}/main${ending} ${PROJECT_BINARY_DIR}/mine/${name}.cpp)
+  set_source_files_properties(${PROJECT_BINARY_DIR}/mine/${name}.cpp PROPERTIES GENERATED ON)
+  target_include_directories(${name}_yours PRIVATE ${source} ${PROJECT_SOURCE_DIR}/lessons)
+  target_link_libraries(${name}_yours PRIVATE rungs ${below})
+  target_compile_options(${name}_yours PRIVATE -w)
+  if(kernels)
+    kernel_target_options(${name}_yours PLAIN)
+  else()
+    target_precompile_headers(${name}_yours REUSE_FROM common_headers)
+  endif()
+endfunction()
+
 # The file that takes part in rungs_mine, optimized, and written by `rungs generate --mine` like that of the runner.
 function(add_piece name)
   set(piece ${PROJECT_BINARY_DIR}/mine/${name}_piece.cpp)
@@ -205,6 +220,7 @@ function(add_lesson name)
   add_program(${name})
   add_cases(${name})
   add_runners(${name})
+  add_yours(${name})
   if(NOT kernels)
     add_piece(${name})
   endif()

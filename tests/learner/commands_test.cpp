@@ -7,6 +7,12 @@
 using namespace rungs;
 using namespace rungs::test;
 
+static std::string with(std::string code, const std::string& from, const std::string& to) {
+  const size_t at = code.find(from);
+  REQUIRE(at != code.npos);
+  return code.replace(at, from.size(), to);
+}
+
 TEST_SUITE_BEGIN("learner");
 
 TEST_CASE("every lesson: the starter fails with its first step, and the solution in its place passes") {
@@ -44,7 +50,9 @@ TEST_CASE("start does not overwrite, reset keeps what was there") {
   Learner learner;
   learner.writes("06_causal_mask", "// mine\n");
   CHECK(learner.types("start 6") == 2);
-  CHECK(learner.text == Contains("is already there; `rungs check 06` grades it, `rungs reset 06` begins anew"));
+  CHECK(learner.text == Contains("is already there; `"));
+  CHECK(learner.text == Contains("rungs check 06` grades it, `"));
+  CHECK(learner.text == Contains("rungs reset 06` begins anew"));
   CHECK(read_text(learner.file("06_causal_mask")) == "// mine\n");
 
   CHECK(learner.types("reset 6") == 0);
@@ -56,10 +64,49 @@ TEST_CASE("start does not overwrite, reset keeps what was there") {
   CHECK(read_text(learner.work / "06_causal_mask.before_reset_1.cpp") == "// mine\n");
 }
 
+TEST_CASE("run runs the solution until the learner's file has passed, and says whose code it is") {
+  Learner learner;
+  CHECK(learner.types("run 6") == 0);
+  CHECK(learner.text == Contains("The solution's code runs.\n"));
+  const std::string printed = learner.out, code = solution_of("06_causal_mask"), right = "s = t + 1";
+  CHECK(learner.types("run 6 --mine") == 2);
+  CHECK(learner.text == Contains("06_causal_mask.cpp is not there"));
+
+  std::string wrong = code;
+  learner.writes("06_causal_mask", wrong.replace(code.find(right), right.size(), "s = t + 2"));
+  CHECK(learner.types("run 6") == 0);
+  CHECK(learner.text == Contains("yours does when it has passed, or with --mine"));
+  CHECK(learner.out == printed);
+  learner.types("run 6 --mine");
+  CHECK(learner.text == Contains("06_causal_mask.cpp, which has not passed."));
+  CHECK(learner.out != printed);
+
+  learner.writes("06_causal_mask", code);
+  CHECK(learner.types("check 6") == 0);
+  CHECK(learner.types("run 6") == 0);
+  CHECK(learner.text == Contains("Your code runs: "));
+  CHECK(learner.out == printed);
+  CHECK(learner.types("run 6 --solution") == 0);
+  CHECK(learner.text == Contains("The solution's code runs.\n"));
+}
+
+TEST_CASE("a blank start gives signatures, which compile, and a tensor can be printed without an include") {
+  Learner learner;
+  CHECK(learner.types("start 6 --blank") == 0);
+  const std::string file = read_text(learner.file("06_causal_mask"));
+  CHECK(file == Contains("not_written(\"sdpa, all of it\");"));
+  CHECK(file.find("step ") == std::string::npos);
+  learner.writes("06_causal_mask", with(file, "  not_written(\"sdpa", "  print(\"query\", q);\n  not_written(\"sdpa"));
+  CHECK(learner.types("check 6") == 1);
+  CHECK(learner.text == Contains("sdpa, all of it."));
+  CHECK(learner.text == Contains("  | query"));
+}
+
 TEST_CASE("nothing to check, nothing to reset") {
   Learner learner;
   CHECK(learner.types("check 6") == 2);
-  CHECK(learner.text == Contains("there is nothing to check yet; `rungs start 06` makes"));
+  CHECK(learner.text == Contains("there is nothing to check: "));
+  CHECK(learner.text == Contains("rungs start 06` makes it"));
   CHECK(learner.types("reset 6") == 2);
   CHECK(learner.text == Contains("is not there"));
   CHECK(learner.work.files().empty());
@@ -87,12 +134,6 @@ TEST_CASE("a file that does not compile, or lacks a function") {
   CHECK(learner.text == Contains("lacks a function that lesson.hpp declares:\n  lesson_06::"));
   CHECK(learner.text == Contains("\n  lesson_06::sdpa("));
   CHECK(learner.text.find("undefined") == std::string::npos);
-}
-
-static std::string with(std::string code, const std::string& from, const std::string& to) {
-  const size_t at = code.find(from);
-  REQUIRE(at != code.npos);
-  return code.replace(at, from.size(), to);
 }
 
 TEST_CASE("a function that forgets its return does not compile") {

@@ -86,6 +86,14 @@ static std::string make_starter(const std::string& source, const std::vector<Reg
   return out + source.substr(at);
 }
 
+/// With what printing a tensor takes, so that a learner looks up no include. Kernels have no tensors to print.
+static std::string with_print(std::string starter) {
+  const std::string include = "#include \"rungs/tensor/print.hpp\"";
+  const size_t last = starter.rfind("#include ");
+  if (last == starter.npos || starter.find(include) != starter.npos) return starter;
+  return starter.insert(starter.find('\n', last) + 1, include + "  // print(\"x\", x) shows a tensor\n");
+}
+
 static toml::table parse(const std::string& file) try {
   return toml::parse_file(file);
 } catch (const toml::parse_error& e) {
@@ -259,7 +267,8 @@ static void lesson_generator(const fs::path& folder, const fs::path& references,
   const LessonFolder l(folder);
   fs::create_directories(out);
   const std::string source = read(l.solution);
-  write(out / ("starter" + l.ending), make_starter(source, find_regions(source, l.solution)));
+  const std::string starter = make_starter(source, find_regions(source, l.solution));
+  write(out / ("starter" + l.ending), l.kernels ? starter : with_print(starter));
 
   std::string fields;
   for (const std::string& piece : l.pieces) fields += fmt::format("  decltype(&{0}::{1}) {1};\n", l.space, piece);

@@ -20,10 +20,23 @@ struct DeviceChoice {
 /// \name Learn
 ///@{
 int list_lessons(bool json);
-int run_lesson(const std::string& lesson);  ///< a number ("6", "06"), a name, or the beginning of one
-int start_lesson(const std::string& lesson);
-int check_lesson(const std::string& lesson);
+struct RunCommand {
+  std::string lesson = {};              ///< a number ("6", "06"), a name, or the beginning of one
+  bool mine = false, solution = false;  ///< whose code; neither: the learner's where it passed
+};
+int run_lesson(const RunCommand& command);
+int start_lesson(const std::string& lesson, bool blank);  ///< blank: signatures alone
+int check_lesson(const std::string& lesson);              ///< "": the one whose file was saved last
+int watch_lesson(const std::string& lesson);              ///< likewise
 int reset_lesson(const std::string& lesson);
+
+struct HintCommand {
+  std::string lesson;  ///< "": as of check
+  bool all = false;    ///< every hint, in place of the next
+};
+int hint_lesson(const HintCommand& command);
+int read_lesson(const std::string& lesson);  ///< "": as of check
+int show_progress(bool json);
 
 struct GradeOptions {
   std::vector<std::string> lessons;  ///< none: all

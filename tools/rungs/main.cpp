@@ -80,9 +80,18 @@ void add_learning(CommandLine& line) {
   add("list", "the lessons, what each adds, and how far you are", [&line] {
     return list_lessons(line.list_as_json);
   })->add_flag("--json", line.list_as_json, "for scripts");
-  add_lesson("start", "put the lesson's file into work/, for you to write", start_lesson);
-  add_lesson("check", "build and grade your file of a lesson", check_lesson);
-  add_lesson("run", "run a lesson's program", run_lesson);
+  CLI::App* start = add("start", "put the lesson's file into work/, for you to write",
+                        [&line] { return start_lesson(line.lesson, line.blank); });
+  start->add_option("LESSON", line.lesson, "its number (6, 06), its name, or the beginning of that")->required();
+  start->add_flag("--blank", line.blank, "of the functions to write, the signatures alone");
+  add("check", "build and grade your file of a lesson", [&line] {
+    return check_lesson(line.lesson);
+  })->add_option("LESSON", line.lesson, "its number, name or file; without it, the lesson whose file was saved last");
+  CLI::App* run =
+      add("run", "run a lesson's program, on your code where it passed", [&line] { return run_lesson(line.run); });
+  run->add_option("LESSON", line.run.lesson, "its number (6, 06), its name, or the beginning of that")->required();
+  CLI::Option* mine = run->add_flag("--mine", line.run.mine, "on your file, passed or not");
+  run->add_flag("--solution", line.run.solution, "on the solution")->excludes(mine);
   CLI::App* profile = add("profile", "the memory transactions of each line of your kernels",
                           [&line] { return profile_lesson(line.profile); });
   profile->add_option("LESSON", line.profile.lesson, "a lesson about CUDA, from 16 on")->required();
@@ -285,6 +294,7 @@ int run(int argc, char** argv) {
   line.app.get_formatter()->label("SUBCOMMAND", "COMMAND");
   line.app.set_version_flag("--version", version);
   add_learning(line);
+  add_learning_aids(line);
   add_show(line);
   add_use(line);
   add_files(line);

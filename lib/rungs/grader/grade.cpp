@@ -23,6 +23,7 @@ static bool is_wrong(const Verdict& v, const Case& c) {
 }
 
 size_t case_to_tell(const Grade& g) {
+  if (g.not_run > 0) return g.cases.size() - g.not_run - 1;  // the one that did not end
   const auto wrong = [&](size_t i) { return is_wrong(g.verdicts[i], g.cases[i]); };
   size_t first = 0;
   while (first < g.cases.size() && !wrong(first)) ++first;
@@ -129,6 +130,8 @@ std::string tell(Grade& g, const Lesson& lesson, Runner& mine, Runner& fresh, co
 
   text += half_written ? "  What is written so far goes wrong.\n" : wrapped(sentence(v.summary), 76, "  ") + "\n";
   text += tell_line(v.outcome, lesson, mine) + describe(v, c);
+  if (v.outcome.too_late)
+    return g.not_run ? text + fmt::format("  The {} cases after it were not run.\n", g.not_run) : text;
   const FreshRead fresh_read = reads_fresh_memory(mine, v.outcome, c);
   text += tell_fresh(fresh_read) + tell_mistake(g, lesson, mine, at, fresh_read != FreshRead::none);
   if (half_written) return text + "\n  After that, the next thing to write is\n" + tell_next(v.outcome.says);
@@ -146,17 +149,24 @@ Candidate mine(const Lesson& lesson) {
 
 Candidate solution(const Lesson& lesson) { return {lesson.solution_runner, "solution", "the solution"}; }
 
-Grade grade(const Lesson& lesson, Suite suite, const Candidate& candidate) {
+Grade grade(const Lesson& lesson, Suite suite, const Candidate& candidate, const Waiting& waiting) {
   Grade g;
   g.lesson = lesson.name, g.suite = name_of(suite), g.graded = candidate.called;
   g.cases = cases_of(lesson, suite);
   Runner under_grade(candidate.program, candidate.implementation);
   std::vector<std::string> printed;  // of each case
   for (const Case& c : g.cases) {
+    if (waiting.before) waiting.before(c);
     g.verdicts.push_back(judge(under_grade.run(c.input), c));
     g.passed += g.verdicts.back().pass;
     printed.push_back(under_grade.printed());
     if (g.printed.empty()) g.printed = printed.back();  // where all pass, of the first that prints
+    if (waiting.until_endless && g.verdicts.back().outcome.too_late) break;
+  }
+  g.not_run = g.cases.size() - g.verdicts.size();
+  for (size_t i = 0; i < g.not_run; ++i) {
+    g.verdicts.emplace_back().summary = "It was not run: a case before it did not come to its end.";
+    printed.emplace_back();
   }
   Runner fresh(candidate.program, candidate.implementation);
   if (!g.all_passed() && !g.cases.empty()) g.story = tell(g, lesson, under_grade, fresh, printed);

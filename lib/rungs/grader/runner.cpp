@@ -169,6 +169,7 @@ Outcome Runner::listen(Deadline until) {
   if (received == Received::too_late) {
     end_process(fmt::format("It was still running after {:g} s and was stopped: an endless loop?",
                             limits_.milliseconds / 1000.0));
+    outcome.too_late = true;
     limits_.milliseconds = std::min(limits_.milliseconds, milliseconds_once_late);
   } else if (received == Received::broken) {
     end_process("It wrote something else into the grader's pipe.");
