@@ -1,6 +1,7 @@
 // case.json of a reference case.
-#include "fuzz.hpp"
 #include "rungs/grader/case.hpp"
+
+#include "fuzz.hpp"
 
 using namespace rungs;
 

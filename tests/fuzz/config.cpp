@@ -1,6 +1,7 @@
 // config.json and generation_config.json.
-#include "fuzz.hpp"
 #include "rungs/model/config.hpp"
+
+#include "fuzz.hpp"
 #include "rungs/model/generation_config.hpp"
 
 using namespace rungs;

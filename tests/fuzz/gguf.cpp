@@ -1,6 +1,7 @@
 // A GGUF file: its metadata, tensors, tokenizer and model.
-#include "fuzz.hpp"
 #include "rungs/checkpoint/gguf.hpp"
+
+#include "fuzz.hpp"
 #include "rungs/model/llama.hpp"
 
 using namespace rungs;

@@ -1,6 +1,7 @@
 // A .bin file of llama2.c.
-#include "fuzz.hpp"
 #include "rungs/checkpoint/llama2c.hpp"
+
+#include "fuzz.hpp"
 
 using namespace rungs;
 

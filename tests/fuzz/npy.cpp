@@ -1,6 +1,7 @@
 // A .npy file.
-#include "fuzz.hpp"
 #include "rungs/tensor/npy.hpp"
+
+#include "fuzz.hpp"
 
 using namespace rungs;
 

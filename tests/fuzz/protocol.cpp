@@ -1,8 +1,9 @@
 // What the code under grade sends to the grader.
-#include "fuzz.hpp"
 #include "rungs/grader/protocol.hpp"
 
 #include <fcntl.h>
+
+#include "fuzz.hpp"
 
 using namespace rungs;
 

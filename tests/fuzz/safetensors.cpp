@@ -1,6 +1,7 @@
 // A .safetensors file.
-#include "fuzz.hpp"
 #include "rungs/checkpoint/safetensors.hpp"
+
+#include "fuzz.hpp"
 
 using namespace rungs;
 

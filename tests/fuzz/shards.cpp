@@ -1,6 +1,7 @@
 // An index of shards, and the one shard that is there.
-#include "fuzz.hpp"
 #include "rungs/checkpoint/shards.hpp"
+
+#include "fuzz.hpp"
 
 using namespace rungs;
 
