@@ -84,6 +84,8 @@ Checked check_file(Lesson& lesson, bool colour, bool brief) {
     text += "\n" + screen(last, colour);
   }
   note_progress(lesson, last.all_passed());
+  if (!last.all_passed() && last.verdicts[case_to_tell(last)].outcome.how == Outcome::done)
+    text += fmt::format("`{} show {} --diff` draws yours beside the reference.\n", typed(), lesson.name.substr(0, 2));
   return {last.all_passed(), text, built, seconds() - built};
 }
 
