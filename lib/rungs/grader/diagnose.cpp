@@ -147,10 +147,13 @@ FreshRead reads_fresh_memory(Runner& mine, const Outcome& judged, const Case& c)
   if (judged.how == Outcome::died) return FreshRead::none;
   CaseInput input = c.input.copy();
   input.fresh = FreshMemory::zeros;
-  const Outcome with_zeros = mine.run(input);
-  if (with_zeros.how != judged.how) return FreshRead::none;
+  const Verdict zeros_verdict = judge(mine.run(input), c);
+  const Outcome& with_zeros = zeros_verdict.outcome;
+  if (zeros_verdict.pass) return FreshRead::right_with_zeros;
+  if (with_zeros.how != judged.how || judged.how == Outcome::threw) return FreshRead::none;
   const std::vector<Compared> all = compare_all(with_zeros.recording, c);
-  if (!all.empty() && std::all_of(all.begin(), all.end(), [](const Compared& p) { return p.comparison.pass; }))
+  if (judged.how == Outcome::not_written &&
+      std::all_of(all.begin(), all.end(), [](const Compared& p) { return p.comparison.pass; }))
     return FreshRead::right_with_zeros;
   const auto &before = judged.recording.pieces, &after = with_zeros.recording.pieces;
   for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) {

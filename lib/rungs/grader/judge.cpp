@@ -249,8 +249,9 @@ std::string describe(const Verdict& verdict, const Case& c) {
                         plural(p.comparison.count, "value"));
     text += fmt::format("  The worst is {}: {}.\n", place_of_worst(p, want.shape()), both(p, want));
     const Tensor& list = p.reference->is_output && p.first_row == 0 ? p.reference->value : want;
-    return text + (p.got->shape().rank() == 1 ? one_above_the_other(*p.got, list, p.reference->dims, p.comparison.worst)
-                                              : side_by_side(*p.got, want, p.comparison.worst));
+    const bool is_text = p.reference->dims == std::vector<std::string>{"byte"};
+    const std::string table = is_text ? "" : side_by_side(*p.got, want, p.comparison.worst);
+    return text + (table.empty() ? one_above_the_other(*p.got, list, p.reference->dims, p.comparison.worst) : table);
   }
   return what_is_right(right, where);
 }
