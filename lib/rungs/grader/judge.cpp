@@ -248,10 +248,11 @@ std::string describe(const Verdict& verdict, const Case& c) {
     text += fmt::format("  {} is the first tensor that differs: {} of {}.\n", p.name, p.comparison.wrong,
                         plural(p.comparison.count, "value"));
     text += fmt::format("  The worst is {}: {}.\n", place_of_worst(p, want.shape()), both(p, want));
-    const Tensor& list = p.reference->is_output && p.first_row == 0 ? p.reference->value : want;
-    const bool is_text = p.reference->dims == std::vector<std::string>{"byte"};
-    const std::string table = is_text ? "" : side_by_side(*p.got, want, p.comparison.worst);
-    return text + (table.empty() ? one_above_the_other(*p.got, list, p.reference->dims, p.comparison.worst) : table);
+    const std::vector<std::string>& dims = p.reference->dims;
+    const Tensor& whole = p.reference->is_output && p.first_row == 0 ? p.reference->value : want;
+    const bool same_length = whole.count() == p.got->count(), is_text = dims == std::vector<std::string>{"byte"};
+    const std::string table = same_length && !is_text ? side_by_side(*p.got, want, p.comparison.worst) : "";
+    return text + (table.empty() ? one_above_the_other(*p.got, whole, dims, p.comparison.worst) : table);
   }
   return what_is_right(right, where);
 }
