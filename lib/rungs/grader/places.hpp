@@ -6,13 +6,12 @@
 
 namespace rungs {
 
-/// \name In the runner process
-///@{
-/// From now on each throw notes the calls that led to it, and a crash writes them to the standard error.
+/// In the runner process: from now on each throw notes the calls that led to it, and a crash writes them to the
+/// standard error.
 void note_calls();
-/// Those of this thread's last throw, the innermost first: addresses in the program's file, "1a2b 3c4d".
+/// In the runner process: those of this thread's last throw, the innermost first: addresses in the program's file,
+/// "1a2b 3c4d".
 std::string calls_of_last_throw();
-///@}
 
 /// What a crash writes begins with this character, and ends the text that the process printed.
 inline constexpr char calls_follow = '\x1c';
