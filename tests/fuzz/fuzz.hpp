@@ -70,7 +70,7 @@ inline void touch(const TensorSet& set) {
   for (const std::string& name : set.names()) {
     const ConstTensor& t = set.get(name);
     const auto* bytes = static_cast<const unsigned char*>(t.raw());
-    for (int64_t i = 0; i < t.bytes(); ++i) sum = sum + bytes[i];
+    for (size_t i = 0; i < t.bytes(); ++i) sum = sum + bytes[i];
   }
 }
 
