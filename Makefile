@@ -44,6 +44,9 @@ sanitize-part: tools-of-tests  ## The same over what sanitizers can find faults 
 	@tools/build.sh sanitize sanitized
 	@ctest --preset sanitize -j $(JOBS) -E '_NOT_BUILT|/expected$$|/checker$$|/gdb$$| order$$| in other words$$|^ops on|^kernel_bench|^kernel_tests_(gpu|ptx)|^kernels spill|^a processor below|^includes run one way'
 
+fuzz:  ## Give every reader of files made-up inputs, 20 s each (SECONDS=N), under the sanitizers; needs clang
+	@tools/fuzz.sh $(SECONDS)
+
 bench:  ## Measure: the cache, decoding, prefill, tokenizers, kernels on the CPU
 	@tools/configure.sh release
 	@tools/build.sh release rungs_command benches kernel_bench
@@ -76,4 +79,4 @@ lint:  ## Run the few checks of .clang-tidy over the library
 clean:  ## Remove everything that was built; work/ stays
 	@rm -rf build
 
-.PHONY: help demo test build tools-of-tests grade docs sanitize sanitize-part bench gpu measure-build format check-format lint clean
+.PHONY: help demo test build tools-of-tests grade docs sanitize sanitize-part fuzz bench gpu measure-build format check-format lint clean

@@ -4,6 +4,8 @@
 #   06_causal_mask_mine       the same with the learner's file; built only when asked for
 #   06_causal_mask_mistakes   the same with every known mistake
 #   06_causal_mask_starter    the same with the generated starter
+#   06_causal_mask_versions   the same with versions that were written freely, from tests/learner/naming; for `grade --naming`
+#   06_causal_mask_yours      its program with the learner's file in place of the solution, for `rungs run --mine`
 #   06_causal_mask_test       its suites, as doctest cases
 #   06_causal_mask_piece      the file that takes part in rungs_mine, the capstone: the learner's where it passed
 # A lesson whose solution is solution.cu is about CUDA. Its program runs the kernels on the host's engine, its runner
@@ -41,13 +43,21 @@ function(add_generated name)
     DEPENDS lesson_generator ${solution} ${source}/mistakes.toml ${cases}
     COMMENT "Taking ${name} apart")
   add_custom_target(${name}_made DEPENDS ${made}/stamp)
+  if(EXISTS ${versions})
+    add_custom_command(
+      OUTPUT ${made}/versions${ending} ${made}/versions.json
+      COMMAND lesson_generator --versions ${versions} ${source} ${made}
+      COMMAND ${CMAKE_COMMAND} -E touch ${made}/versions${ending} ${made}/versions.json
+      DEPENDS lesson_generator ${solution} ${source}/mistakes.toml ${versions}
+      COMMENT "Writing versions of ${name}")
+  endif()
 endfunction()
 
 # The solution, and for the runner processes of a lesson about CUDA the same under the checker; and the program.
 function(add_program name)
   add_solution(${name}_lib ${source} ${solution} ${below})
   if(kernels)
-    set(files ${solution} ${source}/main.cu ${made}/starter.cu ${made}/mistakes.cu)
+    set(files ${solution} ${source}/main.cu ${made}/starter.cu ${made}/mistakes.cu ${made}/versions.cu)
     kernel_sources(${files})
     kernel_target_options(${name}_lib PLAIN)
     add_solution(${name}_lib_checked ${source} ${solution} ${below_in_runners})
@@ -96,15 +106,19 @@ endfunction()
 
 # Runner processes.
 function(add_runners name)
-  foreach(which solution mine starter mistakes)
+  set(runners solution mine starter mistakes)
+  if(EXISTS ${versions})
+    list(APPEND runners versions)
+  endif()
+  foreach(which IN LISTS runners)
     if(which STREQUAL "solution")
       set(code $<TARGET_OBJECTS:${name}_solution_glue>)
     elseif(which STREQUAL "mine")  # rungs writes the first: it includes the learner's file, wherever that stands
       set(code ${PROJECT_BINARY_DIR}/mine/${name}.cpp $<TARGET_OBJECTS:${name}_mine_glue>)
     elseif(which STREQUAL "starter")
       set(code ${made}/starter${ending} $<TARGET_OBJECTS:${name}_mine_glue>)
-    elseif(which STREQUAL "mistakes")
-      set(code ${made}/mistakes${ending})
+    else()
+      set(code ${made}/${which}${ending})
     endif()
     list(GET code 0 first)
     set_source_files_properties(${first} PROPERTIES GENERATED ON)
@@ -128,6 +142,24 @@ function(add_runners name)
   target_compile_options(${name}_mine PRIVATE -Wno-unused -Wno-unused-parameter -Werror=return-type -Werror=return-local-addr)
   target_compile_options(${name}_mistakes PRIVATE -w)  # wrong code may well warn
   target_compile_options(${name}_starter PRIVATE -w)
+  if(EXISTS ${versions})
+    set_target_properties(${name}_versions PROPERTIES EXCLUDE_FROM_ALL ON)
+    target_compile_options(${name}_versions PRIVATE -w)
+  endif()
+endfunction()
+
+# The lesson's program, main.cpp, on the learner's file: built when `rungs run` asks for it.
+function(add_yours name)
+  add_executable(${name}_yours EXCLUDE_FROM_ALL ${source}/main${ending} ${PROJECT_BINARY_DIR}/mine/${name}.cpp)
+  set_source_files_properties(${PROJECT_BINARY_DIR}/mine/${name}.cpp PROPERTIES GENERATED ON)
+  target_include_directories(${name}_yours PRIVATE ${source} ${PROJECT_SOURCE_DIR}/lessons)
+  target_link_libraries(${name}_yours PRIVATE rungs ${below})
+  target_compile_options(${name}_yours PRIVATE -w)
+  if(kernels)
+    kernel_target_options(${name}_yours PLAIN)
+  else()
+    target_precompile_headers(${name}_yours REUSE_FROM common_headers)
+  endif()
 endfunction()
 
 # The file that takes part in rungs_mine, optimized, and written by `rungs generate --mine` like that of the runner.
@@ -158,6 +190,7 @@ function(add_lesson name)
   set(source ${PROJECT_SOURCE_DIR}/lessons/${name})
   set(references ${PROJECT_SOURCE_DIR}/weights/references/${name})
   set(made ${PROJECT_BINARY_DIR}/lessons/${name})
+  set(versions ${PROJECT_SOURCE_DIR}/tests/learner/naming/${name}.toml)
   lesson_solution(${name} solution)
   get_filename_component(ending ${solution} EXT)
   if(ending STREQUAL ".cu")
@@ -187,6 +220,7 @@ function(add_lesson name)
   add_program(${name})
   add_cases(${name})
   add_runners(${name})
+  add_yours(${name})
   if(NOT kernels)
     add_piece(${name})
   endif()

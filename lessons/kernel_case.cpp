@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "kernels/emulator/checker/count.hpp"
+#include "kernels/emulator/engine/engine.hpp"
 #include "rungs/base/error.hpp"
 #include "rungs/base/file.hpp"
 #include "rungs/tensor/tap.hpp"
@@ -73,6 +74,7 @@ static void run_once_or_twice(const CaseInput& in, Recording& out, RunCase run) 
 }
 
 void run_kernels(const CaseInput& in, Recording& out, RunCase run) try {
+  emulator::close_device_memory();
   run_once_or_twice(in, out, run);
 } catch (const Error& e) {
   throw_when_not_written(e.what());

@@ -44,4 +44,10 @@ TEST_CASE("a call of the runtime that fails is known by its words") {
   CHECK_FALSE(alike_faults(call, with(call, "source", "destination")));
 }
 
+TEST_CASE("a launch that fails names no line: it is the same but for namespaces") {
+  const std::string launch = "launch of lesson_16::add_kernel with grid (0,1,1), block (256,1,1): the grid is empty";
+  CHECK(alike_faults(launch, with(launch, "lesson_16::", "lesson_16::grid_rounded_down::")));
+  CHECK_FALSE(alike_faults(launch, with(launch, "256", "128")));
+}
+
 TEST_SUITE_END();

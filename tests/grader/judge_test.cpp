@@ -296,4 +296,35 @@ TEST_CASE("words") {
   CHECK(number(3) == "3");
 }
 
+namespace {
+
+/// An outcome of one list, and a case that wants another.
+std::string described(const char* dim, std::vector<int32_t> got, std::vector<int32_t> want) {
+  const auto list = [](const std::vector<int32_t>& values) {
+    Tensor t({int64_t(values.size())}, DType::i32);
+    std::copy(values.begin(), values.end(), t.data<int32_t>());
+    return t;
+  };
+  Case c;
+  Reference r;
+  r.name = "ids", r.value = list(want), r.dims = {dim}, r.is_output = true;
+  c.references.push_back(std::move(r));
+  Outcome o;
+  o.how = Outcome::done;
+  o.recording.output("ids", list(got));
+  return describe(judge(std::move(o), c), c);
+}
+
+}  // namespace
+
+TEST_CASE("lists and texts stand one above the other, of different lengths too") {
+  CHECK(described("token", {5, 7, 9}, {5, 7, 8, 9}) ==
+        Contains("      yours            5      7      9\n      reference        5      7      8      9\n"));
+  CHECK(described("byte", {'a', 'b', '\033'}, {'a', 'b', 'c'}) ==
+        Contains("      yours      \"ab \"\n      reference  \"abc\"\n"));
+  std::vector<int32_t> many(40, 1), other = many;
+  other[20] = 2;
+  CHECK(described("token", other, many) == Contains("yours      ...       1      1      1      2      1"));
+}
+
 TEST_SUITE_END();

@@ -99,6 +99,7 @@ TEST_CASE("the starter has the steps, and nothing of what was removed") {
   REQUIRE(l.status == 0);
   CHECK(l.made("starter.cpp") ==
         "#include \"lesson.hpp\"\n"
+        "#include \"rungs/tensor/print.hpp\"  // print(\"x\", x) shows a tensor\n"
         "\n"
         "namespace lesson_06 {\n"
         "\n"

@@ -1,9 +1,17 @@
 // What a learner types, in a work/ of its own (RUNGS_WORK): start, check, reset, list, grade.
+#include <algorithm>
+
 #include "contains.hpp"
 #include "learner/learner.hpp"
 
 using namespace rungs;
 using namespace rungs::test;
+
+static std::string with(std::string code, const std::string& from, const std::string& to) {
+  const size_t at = code.find(from);
+  REQUIRE(at != code.npos);
+  return code.replace(at, from.size(), to);
+}
 
 TEST_SUITE_BEGIN("learner");
 
@@ -42,7 +50,9 @@ TEST_CASE("start does not overwrite, reset keeps what was there") {
   Learner learner;
   learner.writes("06_causal_mask", "// mine\n");
   CHECK(learner.types("start 6") == 2);
-  CHECK(learner.text == Contains("is already there; `rungs check 06` grades it, `rungs reset 06` begins anew"));
+  CHECK(learner.text == Contains("is already there; `"));
+  CHECK(learner.text == Contains("rungs check 06` grades it, `"));
+  CHECK(learner.text == Contains("rungs reset 06` begins anew"));
   CHECK(read_text(learner.file("06_causal_mask")) == "// mine\n");
 
   CHECK(learner.types("reset 6") == 0);
@@ -54,10 +64,49 @@ TEST_CASE("start does not overwrite, reset keeps what was there") {
   CHECK(read_text(learner.work / "06_causal_mask.before_reset_1.cpp") == "// mine\n");
 }
 
+TEST_CASE("run runs the solution until the learner's file has passed, and says whose code it is") {
+  Learner learner;
+  CHECK(learner.types("run 6") == 0);
+  CHECK(learner.text == Contains("The solution's code runs.\n"));
+  const std::string printed = learner.out, code = solution_of("06_causal_mask"), right = "s = t + 1";
+  CHECK(learner.types("run 6 --mine") == 2);
+  CHECK(learner.text == Contains("06_causal_mask.cpp is not there"));
+
+  std::string wrong = code;
+  learner.writes("06_causal_mask", wrong.replace(code.find(right), right.size(), "s = t + 2"));
+  CHECK(learner.types("run 6") == 0);
+  CHECK(learner.text == Contains("yours does when it has passed, or with --mine"));
+  CHECK(learner.out == printed);
+  learner.types("run 6 --mine");
+  CHECK(learner.text == Contains("06_causal_mask.cpp, which has not passed."));
+  CHECK(learner.out != printed);
+
+  learner.writes("06_causal_mask", code);
+  CHECK(learner.types("check 6") == 0);
+  CHECK(learner.types("run 6") == 0);
+  CHECK(learner.text == Contains("Your code runs: "));
+  CHECK(learner.out == printed);
+  CHECK(learner.types("run 6 --solution") == 0);
+  CHECK(learner.text == Contains("The solution's code runs.\n"));
+}
+
+TEST_CASE("a blank start gives signatures, which compile, and a tensor can be printed without an include") {
+  Learner learner;
+  CHECK(learner.types("start 6 --blank") == 0);
+  const std::string file = read_text(learner.file("06_causal_mask"));
+  CHECK(file == Contains("not_written(\"sdpa, all of it\");"));
+  CHECK(file.find("step ") == std::string::npos);
+  learner.writes("06_causal_mask", with(file, "  not_written(\"sdpa", "  print(\"query\", q);\n  not_written(\"sdpa"));
+  CHECK(learner.types("check 6") == 1);
+  CHECK(learner.text == Contains("sdpa, all of it."));
+  CHECK(learner.text == Contains("  | query"));
+}
+
 TEST_CASE("nothing to check, nothing to reset") {
   Learner learner;
   CHECK(learner.types("check 6") == 2);
-  CHECK(learner.text == Contains("there is nothing to check yet; `rungs start 06` makes"));
+  CHECK(learner.text == Contains("there is nothing to check: "));
+  CHECK(learner.text == Contains("rungs start 06` makes it"));
   CHECK(learner.types("reset 6") == 2);
   CHECK(learner.text == Contains("is not there"));
   CHECK(learner.work.files().empty());
@@ -87,18 +136,68 @@ TEST_CASE("a file that does not compile, or lacks a function") {
   CHECK(learner.text.find("undefined") == std::string::npos);
 }
 
-static std::string with(std::string code, const std::string& from, const std::string& to) {
-  const size_t at = code.find(from);
-  REQUIRE(at != code.npos);
-  return code.replace(at, from.size(), to);
-}
-
 TEST_CASE("a function that forgets its return does not compile") {
   Learner learner;
   learner.writes("01_tensor", with(solution_of("01_tensor"), "  return row * columns + column;\n", ""));
   CHECK(learner.types("check 1") == 1);
   CHECK(learner.text == Contains("error: no return statement"));
   CHECK(learner.text == Contains("does not compile"));
+}
+
+TEST_CASE("adding to memory that nobody has written is named, in a tap of a half-written file too") {
+  Learner learner;
+  learner.writes("05_attention", with(solution_of("05_attention"), "matmul(out, weights, v);",
+                                      "for (int64_t i = 0; i < T * v.dim(1); ++i)\n"
+                                      "    for (int64_t s = 0; s < S; ++s)\n"
+                                      "      out.flat(i) += weights(i / v.dim(1), s) * v(s, i % v.dim(1));"));
+  CHECK(learner.types("check 5") == 1);
+  CHECK(learner.text == Contains("If fresh memory held zeros, this case would be right."));
+  CHECK(learner.text.find("None of the") == std::string::npos);
+
+  Learner half;
+  REQUIRE(half.types("start 3") == 0);
+  std::string starter = read_text(half.file("03_layer_norm"));
+  const size_t step = starter.find("  not_written(\"step 1"), end = starter.find('\n', step);
+  REQUIRE(step != starter.npos);
+  half.writes(
+      "03_layer_norm",
+      starter.replace(step, end - step, "  for (int64_t i = 0; i < T * C; ++i) mean(i / C) += x.flat(i) / float(C);"));
+  CHECK(half.types("check 3") == 1);
+  CHECK(half.text == Contains("What is written so far goes wrong.\n  mean is the first tensor that differs"));
+  CHECK(half.text == Contains("If fresh memory held zeros, this case would be right."));
+  CHECK(half.text == Contains("After that, the next thing to write is\n      step 2 of "));
+}
+
+TEST_CASE("what is written is judged on all cases before what is not written is asked for") {
+  Learner learner;
+  REQUIRE(learner.types("start 3") == 0);
+  std::string starter = read_text(learner.file("03_layer_norm"));
+  const size_t step = starter.find("  not_written(\"step 1"), end = starter.find('\n', step);
+  REQUIRE(step != starter.npos);
+  learner.writes("03_layer_norm", starter.replace(step, end - step,
+                                                  "  float sum = 0;  // right for the first row\n"
+                                                  "  for (int64_t t = 0; t < T; ++t) {\n"
+                                                  "    for (int64_t c = 0; c < C; ++c) sum += x(t, c);\n"
+                                                  "    mean(t) = sum / float(C);\n  }"));
+  CHECK(learner.types("check 3") == 1);
+  CHECK(learner.text == Contains("What is written so far goes wrong.\n  mean is the first tensor that differs"));
+  CHECK(learner.text.find("If fresh memory") == std::string::npos);
+}
+
+TEST_CASE("an index outside a tensor or a vector names the learner's line") {
+  Learner learner;
+  const std::string code = solution_of("05_attention"), loop = "for (int64_t s = 0; s < S; ++s) x(t, s) /= sum;";
+  const size_t line = 1 + size_t(std::count(code.begin(), code.begin() + std::ptrdiff_t(code.find(loop)), '\n'));
+  const std::string place = "  In 05_attention.cpp, line " + std::to_string(line) + ".\n";
+  learner.writes("05_attention", with(code, loop, "for (int64_t s = 0; s <= S; ++s) x(t, s) /= sum;"));
+  CHECK(learner.types("check 5") == 1);
+  CHECK(learner.text == Contains("It threw: "));
+  CHECK(learner.text == Contains(place.c_str()));
+  learner.writes("05_attention", with(code, loop, "for (std::vector<float> v(1); v[size_t(S)] == 0;) return;"));
+  CHECK(learner.types("check 5") == 1);
+  CHECK(learner.text == Contains("an index outside a vector"));
+  CHECK(learner.text == Contains(place.c_str()));
+  CHECK(learner.text.find('\x1c') == std::string::npos);
 }
 
 TEST_CASE("what the compiler warns of is shown, when nothing was compiled anew, too") {

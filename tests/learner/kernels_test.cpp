@@ -89,7 +89,7 @@ TEST_CASE("a kernel without end is stopped") {
                  replaced(solution_of("16_cuda_first"), "  if (i < n) out[i]", "  while (i < n) out[i]"));
   CHECK(learner.types("check 16") == 1);
   CHECK(learner.text == Contains("endless loop?"));
-  CHECK(learner.text == Contains("matmul             10 of 10 right"));
+  CHECK(learner.text == Contains("The 19 cases after it were not run."));
 }
 
 TEST_CASE("profile shows what the page shows: for the solution, and for a learner's file") {
@@ -106,6 +106,20 @@ TEST_CASE("profile shows what the page shows: for the solution, and for a learne
     if (read.ends_with(":" + std::to_string(line["line"].get<int>()))) CHECK_FALSE(line["wasteful"].get<bool>());
   CHECK(learner.types("profile 6") == 2);
   CHECK(learner.text == Contains("06_causal_mask has no kernels"));
+}
+
+TEST_CASE("the host's code cannot read or write device memory") {
+  const std::string copy = "CUDA_CHECK(cudaMemcpy(out, device_out, bytes, cudaMemcpyDeviceToHost));",
+                    fill = "CUDA_CHECK(cudaMemcpy(device_x, x, bytes, cudaMemcpyHostToDevice));";
+  for (const auto& [from, to] : {std::pair(copy, "for (int i = 0; i < n; ++i) out[i] = device_out[i];"),
+                                 std::pair(fill, "for (int i = 0; i < n; ++i) device_x[i] = x[i];")}) {
+    Learner learner;
+    learner.writes("16_cuda_first", replaced(solution_of("16_cuda_first"), from, to));
+    CHECK(learner.types("check 16") == 1);
+    CHECK(on_one_line(learner.text) ==
+          Contains("the host's code reads or writes device memory, which it cannot reach: cudaMemcpy copies it"));
+    CHECK(learner.text.find("nown mistake") == std::string::npos);
+  }
 }
 
 TEST_SUITE_END();

@@ -89,7 +89,7 @@ TEST_CASE("lesson 05 in other words") {
          {"KnownValuesOfKeys", "values_from_the_keys_weights"},
          {"KnownOutputBiasForgotten", "no_output_bias"},
          {"FreeBaseTwo"},
-         {"FreeSumOfTheLastRow"},
+         {"FreeSumOfTheLastRow", "sum_not_reset"},
          {"FreeLastElementForgotten"},
          {"FreeDividedByTheMaximum"},
          {"FreeSumOfOneMore"},

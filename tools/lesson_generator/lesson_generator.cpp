@@ -7,6 +7,9 @@
 //   pieces.hpp      struct Pieces: the lesson's functions as pointers, so that cases.cpp runs any implementation of
 //   them solution_glue.cpp, mine_glue.cpp   the one implementation in a runner program suites.cpp      a doctest case
 //   for each reference case
+//
+// lesson_generator --versions FILE LESSON_DIR OUT_DIR: versions.cpp and versions.json, as mistakes.cpp, of versions
+// that were written freely; `rungs grade --naming` measures with them.
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
@@ -14,6 +17,7 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <optional>
 #include <set>
@@ -82,6 +86,14 @@ static std::string make_starter(const std::string& source, const std::vector<Reg
   return out + source.substr(at);
 }
 
+/// With what printing a tensor takes, so that a learner looks up no include. Kernels have no tensors to print.
+static std::string with_print(std::string starter) {
+  const std::string include = "#include \"rungs/tensor/print.hpp\"";
+  const size_t last = starter.rfind("#include ");
+  if (last == starter.npos || starter.find(include) != starter.npos) return starter;
+  return starter.insert(starter.find('\n', last) + 1, include + "  // print(\"x\", x) shows a tensor\n");
+}
+
 static toml::table parse(const std::string& file) try {
   return toml::parse_file(file);
 } catch (const toml::parse_error& e) {
@@ -116,17 +128,17 @@ static void edit(std::string& source, const std::string& who, const std::string&
   source.replace(at, find.size(), replace);
 }
 
-/// The solution with the edits of one mistake.
-static std::string make_mistake(std::string source, const toml::table& mistake, const std::string& who) {
-  if (const auto region = mistake["region"].value<int64_t>()) {
+/// The solution with the edits of one version.
+static std::string make_version(std::string source, const toml::table& version, const std::string& who) {
+  if (const auto region = version["region"].value<int64_t>()) {
     const auto regions = find_regions(source, who);
     if (*region < 1 || size_t(*region) > regions.size())
       throw std::runtime_error(fmt::format("{}: there is no region {}", who, *region));
     const Region& r = regions[size_t(*region - 1)];
-    source.replace(r.begin, r.end - r.begin, text_of(mistake, "body", who));
+    source.replace(r.begin, r.end - r.begin, text_of(version, "body", who));
     return source;
   }
-  const auto find = strings(mistake, "find", who), replace = strings(mistake, "replace", who);
+  const auto find = strings(version, "find", who), replace = strings(version, "replace", who);
   if (find.size() != replace.size()) throw std::runtime_error(who + ": as many `replace` as `find`");
   for (size_t i = 0; i < find.size(); ++i) edit(source, who, find[i], replace[i]);
   return source;
@@ -191,57 +203,95 @@ static std::string test_case(const std::string& name, const char* suite, const s
   return fmt::format("TEST_CASE(\"{}\" * doctest::test_suite(\"{}\")) {{ rungs::{}; }}\n", name, suite, call);
 }
 
-static void lesson_generator(const fs::path& lesson, const fs::path& references, const fs::path& out) {
-  const std::string name = lesson.filename().string(), space = "lesson_" + name.substr(0, 2);
-  const bool kernels = fs::exists(lesson / "solution.cu");
-  const std::string ending = kernels ? ".cu" : ".cpp";
-  const std::string solution = (lesson / ("solution" + ending)).string(), list = (lesson / "mistakes.toml").string();
-  const std::string source = read(solution);
-  const toml::table table = parse(list);
-  const std::vector<std::string> pieces = strings(table, "pieces", list);
-  fs::create_directories(out);
+/// What is known of a lesson from its folder.
+struct LessonFolder {
+  explicit LessonFolder(const fs::path& lesson)
+      : name(lesson.filename().string()),
+        space("lesson_" + name.substr(0, 2)),
+        kernels(fs::exists(lesson / "solution.cu")),
+        ending(kernels ? ".cu" : ".cpp"),
+        solution((lesson / ("solution" + ending)).string()),
+        mistakes((lesson / "mistakes.toml").string()),
+        pieces(strings(parse(mistakes), "pieces", mistakes)) {}
+  std::string name, space;
+  bool kernels;
+  std::string ending, solution, mistakes;
+  std::vector<std::string> pieces;
+};
 
-  write(out / ("starter" + ending), make_starter(source, find_regions(source, solution)));
+/// Every [[key]] of `table`, which is the file `list`, as an edited solution in a namespace of its own, in one source
+/// file `out`; and `out`.json with the fields that `fields_of` gives beside each name.
+static void write_versions(const LessonFolder& l, const toml::table& table, const std::string& list, const char* key,
+                           const fs::path& out,
+                           const std::function<std::string(const toml::table&, const std::string&)>& fields_of) {
+  const Parts parts = split_namespace(read(l.solution), l.space, l.solution);
+  std::string code = fmt::format("// Made by lesson_generator from the solution and {}.\n#include \"pieces.hpp\"\n{}",
+                                 fs::path(list).filename().string(), parts.head),
+              rows, json;
+  const toml::array* versions = table[key].as_array();
+  if (!versions) throw std::runtime_error(fmt::format("{}: wanted at least one [[{}]]", list, key));
+  std::set<std::string> names;
+  for (const auto& node : *versions) {
+    if (!node.is_table()) throw std::runtime_error(fmt::format("{}: wanted each {} as [[{}]]", list, key, key));
+    const toml::table& version = *node.as_table();
+    const std::string id = text_of(version, "name", list), who = list + ": " + id;
+    check_name(id, list);
+    if (!names.insert(id).second) throw std::runtime_error(who + ": stands twice");
+    const std::string edited = make_version(parts.body, version, who);
+    if (edited == parts.body) throw std::runtime_error(who + ": changes nothing");
+    code += fmt::format("\nnamespace {}::{} {{\n{}}}\n", l.space, id, edited);
+    rows += fmt::format("      {{\"{}\", {}}},\n", id, binding(l.space, l.space + "::" + id, l.pieces, l.kernels));
+    json +=
+        fmt::format("{}\n  {{\"name\": {}, {}}}", json.empty() ? "" : ",", quoted_json(id), fields_of(version, who));
+  }
+  write(out.string() + l.ending, code + "\n" + implementations(rows));
+  write(out.string() + ".json", "[" + json + "\n]\n");
+}
+
+/// Versions of a lesson that were written freely, for the benchmark of naming; right or wrong, and what may be said of
+/// them.
+static void free_versions(const fs::path& file, const fs::path& lesson, const fs::path& out) {
+  fs::create_directories(out);
+  write_versions(LessonFolder(lesson), parse(file.string()), file.string(), "version", out / "versions",
+                 [](const toml::table& v, const std::string& who) {
+                   std::string named;
+                   if (v.contains("named"))
+                     for (const std::string& name : strings(v, "named", who))
+                       named += (named.empty() ? "" : ", ") + quoted_json(name);
+                   return fmt::format("\"right\": {}, \"named\": [{}], \"says\": {}", v["right"].value_or(false), named,
+                                      quoted_json(v["says"].value_or<std::string>("")));
+                 });
+}
+
+static void lesson_generator(const fs::path& folder, const fs::path& references, const fs::path& out) {
+  const LessonFolder l(folder);
+  fs::create_directories(out);
+  const std::string source = read(l.solution);
+  const std::string starter = make_starter(source, find_regions(source, l.solution));
+  write(out / ("starter" + l.ending), l.kernels ? starter : with_print(starter));
 
   std::string fields;
-  for (const std::string& piece : pieces) fields += fmt::format("  decltype(&{0}::{1}) {1};\n", space, piece);
+  for (const std::string& piece : l.pieces) fields += fmt::format("  decltype(&{0}::{1}) {1};\n", l.space, piece);
   write(out / "pieces.hpp", fmt::format("// Made by lesson_generator from mistakes.toml.\n#pragma once\n\n#include "
                                         "\"{2}.hpp\"\n#include \"lesson.hpp\"\n\n"
                                         "namespace {0} {{\n\n/// The functions of this lesson: yours, the solution's "
                                         "or a known mistake's.\nstruct Pieces {{\n{1}}};\n\n"
                                         "/// Runs one case; in cases.cpp.\nvoid run(const CaseInput& in, const Pieces& "
                                         "pieces, Recording& out);\n\n}}  // namespace {0}\n",
-                                        space, fields, kernels ? "kernel_case" : "rungs/grader/implementation"));
+                                        l.space, fields, l.kernels ? "kernel_case" : "rungs/grader/implementation"));
   for (const std::string which : {"solution", "mine"})
     write(out / (which + "_glue.cpp"),
           "// Made by lesson_generator.\n#include \"pieces.hpp\"\n\n" +
-              implementations(fmt::format("      {{\"{}\", {}}},\n", which, binding(space, space, pieces, kernels))));
+              implementations(
+                  fmt::format("      {{\"{}\", {}}},\n", which, binding(l.space, l.space, l.pieces, l.kernels))));
 
-  const Parts parts = split_namespace(source, space, solution);
-  std::string code = "// Made by lesson_generator from the solution and mistakes.toml.\n#include \"pieces.hpp\"\n" +
-                     parts.head,
-              rows, json;
-  const toml::array* mistakes = table["mistake"].as_array();
-  if (!mistakes) throw std::runtime_error(list + ": wanted at least one [[mistake]]");
-  std::set<std::string> names;
-  for (const auto& node : *mistakes) {
-    if (!node.is_table()) throw std::runtime_error(list + ": wanted each mistake as [[mistake]]");
-    const toml::table& m = *node.as_table();
-    const std::string id = text_of(m, "name", list), who = list + ": " + id;
-    check_name(id, list);
-    if (!names.insert(id).second) throw std::runtime_error(who + ": stands twice");
-    const std::string shows = m["shows"].value_or<std::string>("output");
-    check_shows(shows, who);
-    const std::string wrong = make_mistake(parts.body, m, who);
-    if (wrong == parts.body) throw std::runtime_error(who + ": changes nothing");
-    code += fmt::format("\nnamespace {}::{} {{\n{}}}\n", space, id, wrong);
-    rows += fmt::format("      {{\"{}\", {}}},\n", id, binding(space, space + "::" + id, pieces, kernels));
-    json += fmt::format("{}\n  {{\"name\": {}, \"says\": {}, \"read\": {}, \"shows\": {}}}", json.empty() ? "" : ",",
-                        quoted_json(id), quoted_json(text_of(m, "says", who)), quoted_json(text_of(m, "read", who)),
-                        quoted_json(shows));
-  }
-  write(out / ("mistakes" + ending), code + "\n" + implementations(rows));
-  write(out / "mistakes.json", "[" + json + "\n]\n");
+  write_versions(l, parse(l.mistakes), l.mistakes, "mistake", out / "mistakes",
+                 [](const toml::table& m, const std::string& who) {
+                   const std::string shows = m["shows"].value_or<std::string>("output");
+                   check_shows(shows, who);
+                   return fmt::format("\"says\": {}, \"read\": {}, \"shows\": {}", quoted_json(text_of(m, "says", who)),
+                                      quoted_json(text_of(m, "read", who)), quoted_json(shows));
+                 });
 
   std::vector<std::string> cases;
   if (fs::exists(references))
@@ -255,19 +305,23 @@ static void lesson_generator(const fs::path& lesson, const fs::path& references,
   for (const std::string& c : cases) {
     const bool prompt = c.find("_prompt_") != c.npos;
     has_cache = has_cache || prompt;
-    if (!prompt) suites += test_case(c, "evaluate", fmt::format("check_case(\"{}\", \"{}\")", name, c));
+    if (!prompt) suites += test_case(c, "evaluate", fmt::format("check_case(\"{}\", \"{}\")", l.name, c));
   }
   if (has_cache)
-    suites += test_case("every split of every prompt", "kv_evaluate", fmt::format("check_kv_evaluate(\"{}\")", name));
+    suites += test_case("every split of every prompt", "kv_evaluate", fmt::format("check_kv_evaluate(\"{}\")", l.name));
   write(out / "suites.cpp", suites);
 }
 
 int main(int argc, char** argv) try {
-  if (argc != 4) {
-    std::cerr << "usage: lesson_generator LESSON_DIR REFERENCES_DIR OUT_DIR\n";
-    return 2;
-  }
-  lesson_generator(argv[1], argv[2], argv[3]);
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.size() == 4 && words[0] == "--versions")
+    free_versions(words[1], words[2], words[3]);
+  else if (words.size() == 3)
+    lesson_generator(words[0], words[1], words[2]);
+  else
+    return std::cerr << "usage: lesson_generator LESSON_DIR REFERENCES_DIR OUT_DIR\n"
+                        "       lesson_generator --versions FILE LESSON_DIR OUT_DIR\n",
+           2;
 } catch (const std::exception& e) {
   std::cerr << e.what() << "\n";
   return 1;

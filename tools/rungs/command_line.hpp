@@ -23,8 +23,14 @@ struct CommandLine {
   CLI::App app{"Rungs: a transformer, step by step.", "rungs"};
   std::string lesson = {};
   bool list_as_json = false;
+  bool blank = false;  // of start
+  HintCommand hint = {};
+  RunCommand run = {};
+  std::string shell = {};                          // of completion
+  std::vector<std::string> completion_words = {};  // those before the one to complete
   GradeOptions grade = {};
   ProfileCommand profile = {};
+  ShowCommand show = {};
   GenerateCommand generate{.model = stories, .options = usual_options()};
   LogitsCommand logits{.model = stories};
   TokenizeCommand tokenize{};
@@ -48,6 +54,9 @@ void add_threads(CLI::App* command);
 void add_exact(CLI::App* command);
 CLI::Option* add_cache_dtype(CLI::App* command, DType& dtype);
 CLI::Option* add_device(CLI::App* command, DeviceChoice& device, char** argv);
+
+/// watch, hint, read, progress, completion.
+void add_learning_aids(CommandLine& line);
 
 /// The commands that measure and those that calculate.
 ///@{

@@ -20,24 +20,54 @@ struct DeviceChoice {
 /// \name Learn
 ///@{
 int list_lessons(bool json);
-int run_lesson(const std::string& lesson);  ///< a number ("6", "06"), a name, or the beginning of one
-int start_lesson(const std::string& lesson);
-int check_lesson(const std::string& lesson);
+struct RunCommand {
+  std::string lesson = {};              ///< a number ("6", "06"), a name, or the beginning of one
+  bool mine = false, solution = false;  ///< whose code; neither: the learner's where it passed
+};
+int run_lesson(const RunCommand& command);
+int start_lesson(const std::string& lesson, bool blank);  ///< blank: signatures alone
+int check_lesson(const std::string& lesson);              ///< "": the one whose file was saved last
+int watch_lesson(const std::string& lesson);              ///< likewise
 int reset_lesson(const std::string& lesson);
+
+struct HintCommand {
+  std::string lesson;  ///< "": as of check
+  bool all = false;    ///< every hint, in place of the next
+};
+int hint_lesson(const HintCommand& command);
+int read_lesson(const std::string& lesson);  ///< "": as of check
+int show_progress(bool json);
 
 struct GradeOptions {
   std::vector<std::string> lessons;  ///< none: all
   std::string suite;                 ///< "": both; "evaluate"; "kv_evaluate"
   bool json = false;
   bool strength = false;  ///< grade the suites instead: does every known mistake fail?
+  bool naming = false;    ///< grade the names instead: what is said of versions that were written freely?
 };
 int grade_lessons(const GradeOptions& options);
+int grade_naming(const std::vector<std::string>& lessons, bool json);
 
 struct ProfileCommand {
   std::string lesson;
   bool json = false;
 };
 int profile_lesson(const ProfileCommand& command);
+
+/// Draws a lesson, a model, or what is wrong with the learner's answer.
+struct ShowCommand {
+  std::string lesson = {};               ///< or
+  std::string model = {};                ///< a directory, a .bin of llama2.c or a .gguf
+  std::string tokenizer = {};            ///< "": the model's
+  std::optional<std::string> text = {};  ///< none: a usual one
+  std::string tap = {};                  ///< of --diff; "": the first that differs
+  std::string html = {};                 ///< a page to write; "": on the terminal
+  bool mine = false;                     ///< from the learner's code, not from the solution
+  bool diff = false;                     ///< the learner's answer beside the reference
+  bool fragment = false;                 ///< of the page only what goes into another, and build nothing
+  bool json = false;
+};
+int show(const ShowCommand& command);
 ///@}
 
 /// \name Use

@@ -80,9 +80,18 @@ void add_learning(CommandLine& line) {
   add("list", "the lessons, what each adds, and how far you are", [&line] {
     return list_lessons(line.list_as_json);
   })->add_flag("--json", line.list_as_json, "for scripts");
-  add_lesson("start", "put the lesson's file into work/, for you to write", start_lesson);
-  add_lesson("check", "build and grade your file of a lesson", check_lesson);
-  add_lesson("run", "run a lesson's program", run_lesson);
+  CLI::App* start = add("start", "put the lesson's file into work/, for you to write",
+                        [&line] { return start_lesson(line.lesson, line.blank); });
+  start->add_option("LESSON", line.lesson, "its number (6, 06), its name, or the beginning of that")->required();
+  start->add_flag("--blank", line.blank, "of the functions to write, the signatures alone");
+  add("check", "build and grade your file of a lesson", [&line] {
+    return check_lesson(line.lesson);
+  })->add_option("LESSON", line.lesson, "its number, name or file; without it, the lesson whose file was saved last");
+  CLI::App* run =
+      add("run", "run a lesson's program, on your code where it passed", [&line] { return run_lesson(line.run); });
+  run->add_option("LESSON", line.run.lesson, "its number (6, 06), its name, or the beginning of that")->required();
+  CLI::Option* mine = run->add_flag("--mine", line.run.mine, "on your file, passed or not");
+  run->add_flag("--solution", line.run.solution, "on the solution")->excludes(mine);
   CLI::App* profile = add("profile", "the memory transactions of each line of your kernels",
                           [&line] { return profile_lesson(line.profile); });
   profile->add_option("LESSON", line.profile.lesson, "a lesson about CUDA, from 16 on")->required();
@@ -93,7 +102,27 @@ void add_learning(CommandLine& line) {
   grade->add_option("--suite", line.grade.suite, "only this suite: evaluate or kv_evaluate")
       ->check(CLI::IsMember({"evaluate", "kv_evaluate"}));
   grade->add_flag("--strength", line.grade.strength, "grade the suites: every known mistake must fail");
+  grade->add_flag("--naming", line.grade.naming, "grade the names: what is said of versions written freely");
   grade->add_flag("--json", line.grade.json, "for scripts");
+}
+
+void add_show(CommandLine& line) {
+  ShowCommand& s = line.show;
+  CLI::App* show = add_command(line, line.app, "Learn", "show", "draw a lesson, a model, or where your answer is wrong",
+                               [&s] { return rungs::show(s); });
+  CLI::Option* lesson = show->add_option("LESSON", s.lesson, "its number (6, 06), its name, or the beginning of that");
+  show->add_option("--model", s.model, "a whole model instead: a directory, a .bin of llama2.c, or a .gguf")
+      ->type_name("PATH")
+      ->excludes(lesson);
+  show->add_option("--tokenizer", s.tokenizer, "its file or directory, where it does not lie with the model")
+      ->type_name("PATH");
+  show->add_option("--text", s.text, "what goes in");
+  CLI::Option* mine = show->add_flag("--mine", s.mine, "draw from your code, not from the solution");
+  show->add_flag("--diff", s.diff, "the case that fails: yours, the reference, and the difference")->excludes(mine);
+  show->add_option("--tap", s.tap, "with --diff: this tensor, not the first that differs")->type_name("NAME");
+  show->add_option("--html", s.html, "write a page for a browser")->type_name("FILE");
+  show->add_flag("--fragment", s.fragment, "of the page only what goes into another one")->group("");
+  show->add_flag("--json", s.json, "the numbers, for scripts");
 }
 
 void add_use(CommandLine& line) {
@@ -265,6 +294,8 @@ int run(int argc, char** argv) {
   line.app.get_formatter()->label("SUBCOMMAND", "COMMAND");
   line.app.set_version_flag("--version", version);
   add_learning(line);
+  add_learning_aids(line);
+  add_show(line);
   add_use(line);
   add_files(line);
   add_measuring(line);

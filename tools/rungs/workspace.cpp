@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "rungs/base/file.hpp"
 #include "rungs/base/json.hpp"
@@ -23,7 +25,14 @@ using nlohmann::json;
 
 std::vector<Lesson> all_lessons() { return find_lessons(RUNGS_SOURCE_DIR, RUNGS_BINARY_DIR); }
 
-Lesson lesson_called(const std::string& word) {
+/// What names a lesson: of a file its name, without the ending.
+static std::string lesson_word(const std::string& word) {
+  const bool is_file = word.ends_with(".cpp") || word.ends_with(".cu") || word.find('/') != word.npos;
+  return is_file ? fs::path(word).stem().string() : word;
+}
+
+Lesson lesson_called(const std::string& typed_word) {
+  const std::string word = lesson_word(typed_word);
   const std::vector<Lesson> lessons = all_lessons();
   const bool is_number = !word.empty() && word.size() <= 3 && std::all_of(word.begin(), word.end(), ::isdigit);
   std::vector<std::string> names;
@@ -34,7 +43,42 @@ Lesson lesson_called(const std::string& word) {
     if (l.name.substr(3) == word) return l;
   }
   throw UsageError(
-      fmt::format("no lesson is called {}{}; `rungs list` shows them all", word, did_you_mean(word, names)));
+      fmt::format("no lesson is called {}{}; `{} list` shows them all", word, did_you_mean(word, names), typed()));
+}
+
+Lesson lesson_or_last(const std::string& word) {
+  if (!word.empty()) return lesson_called(word);
+  std::vector<std::pair<fs::file_time_type, Lesson>> there;
+  for (Lesson& l : all_lessons())
+    if (fs::exists(l.mine)) there.emplace_back(fs::last_write_time(l.mine), std::move(l));
+  if (there.empty())
+    throw UsageError(fmt::format("there is no file of a lesson in {} yet; `{} start 01` makes the first",
+                                 short_path(work_directory(RUNGS_SOURCE_DIR)), typed()));
+  return std::max_element(there.begin(), there.end(), [](const auto& a, const auto& b) { return a.first < b.first; })
+      ->second;
+}
+
+std::string nothing_there(const Lesson& lesson) {
+  const fs::path folder = lesson.mine.parent_path();
+  std::string renamed;
+  if (fs::exists(folder))
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with(lesson.name.substr(0, 2)) && name.find(".before_reset_") == name.npos)
+        renamed = fmt::format(" ({} is there; is that it?)", short_path(entry.path()));
+    }
+  return fmt::format("{} is not there{}; `{} start {}` makes it", short_path(lesson.mine), renamed, typed(),
+                     lesson.name.substr(0, 2));
+}
+
+std::string typed() {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (access((folder + "/rungs").c_str(), X_OK) == 0) return "rungs";
+  std::error_code none;
+  const std::string near = fs::proximate(RUNGS_SOURCE_DIR "/rungs", none).string();
+  return near.find('/') == near.npos ? "./" + near : near;
 }
 
 std::string short_path(const fs::path& path) {
@@ -42,21 +86,22 @@ std::string short_path(const fs::path& path) {
   return inside.starts_with("..") ? path.string() : inside;
 }
 
-namespace {
-
-/// One build at a time in a build folder; whoever comes second waits.
-class BuildLock {
- public:
-  BuildLock() : file_(open(RUNGS_BINARY_DIR "/.building", O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
-    flock(file_, LOCK_EX);
+Alone::Alone(const fs::path& file, const std::string& waits_for) {
+  fs::create_directories(file.parent_path());
+  file_ = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (flock(file_, LOCK_EX | LOCK_NB) == 0) return;
+  if (!waits_for.empty()) fmt::print(stderr, "Waiting for {} ...\n", waits_for);
+  while (flock(file_, LOCK_EX) != 0 && errno == EINTR) {
   }
-  ~BuildLock() { close(file_); }
-  BuildLock(const BuildLock&) = delete;
-  BuildLock& operator=(const BuildLock&) = delete;
+}
 
- private:
-  int file_;
-};
+Alone::~Alone() { close(file_); }
+
+Alone alone_with(const Lesson& lesson) {
+  return Alone(fs::path(RUNGS_BINARY_DIR) / "mine" / (lesson.name + ".lock"), "another check of " + lesson.name);
+}
+
+namespace {
 
 /// How far a build is: a bar at a terminal, elsewhere a line when it is more than a file and its program.
 class BuildProgress {
@@ -82,7 +127,7 @@ class BuildProgress {
 }  // namespace
 
 Build build(const std::vector<std::string>& targets) {
-  const BuildLock lock;
+  const Alone lock(RUNGS_BINARY_DIR "/.building");
   std::string command = "cmake --build '" RUNGS_BINARY_DIR "' --target";
   for (const std::string& target : targets) command += " " + target;
   FILE* pipe = popen((command + " 2>&1 </dev/null").c_str(), "r");
@@ -166,7 +211,22 @@ Standing standing_of(const Lesson& lesson) {
   return progress[lesson.name] == content_of(lesson.mine) ? Standing::passed : Standing::changed;
 }
 
+static fs::path hints_file() { return work_directory(RUNGS_SOURCE_DIR) / "hints.json"; }
+
+size_t hints_read(const Lesson& lesson) {
+  const json record = read_record(hints_file());
+  const auto it = record.find(lesson.name);
+  return it != record.end() && it->is_number_unsigned() ? it->get<size_t>() : 0;
+}
+
+void note_hints_read(const Lesson& lesson, size_t count) {
+  json record = read_record(hints_file());
+  record[lesson.name] = count;
+  write_record(hints_file(), record);
+}
+
 static bool judged_now(Lesson lesson) {
+  const Alone lock = alone_with(lesson);
   if (!build_mine(lesson).ok) return false;
   return grade(lesson, Suite::evaluate, mine(lesson)).all_passed() &&
          (!lesson.has_cache() || grade(lesson, Suite::kv_evaluate, mine(lesson)).all_passed());

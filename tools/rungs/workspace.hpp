@@ -12,11 +12,35 @@ namespace rungs {
 /// Of this build.
 std::vector<Lesson> all_lessons();
 
-/// "6", "06", "06_causal_mask" and "06_causal" all name the same lesson. \throws UsageError
+/// "6", "06", "06_causal_mask", "06_causal" and the file's name, "work/06_causal_mask.cpp", all name the same lesson.
+/// \throws UsageError
 Lesson lesson_called(const std::string& word);
+
+/// The same; "" is the lesson whose file was saved last. \throws UsageError
+Lesson lesson_or_last(const std::string& word);
+
+/// Why there is no file of the lesson, with what was probably renamed: an error's sentence.
+std::string nothing_there(const Lesson& lesson);
+
+/// How a learner calls this program: "rungs" where the PATH has it, else "./rungs", seen from the current folder.
+std::string typed();
 
 /// Relative to the source tree for what is in it.
 std::string short_path(const std::filesystem::path& path);
+
+/// While this object lives no other program holds the same file's lock; whoever comes second waits, and says what for.
+class Alone {
+ public:
+  explicit Alone(const std::filesystem::path& file, const std::string& waits_for = "");
+  ~Alone();
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+
+ private:
+  int file_;
+};
+/// From the build of a learner's file to the end of its cases: the program under grade stays as it is.
+Alone alone_with(const Lesson& lesson);
 
 struct Build {
   bool ok;
@@ -35,10 +59,20 @@ void must_build_solution(Lesson& lesson);
 /// \throws Error with the output, for something that ought to build
 void must_build(const std::vector<std::string>& targets);
 
+/// Puts the lesson's starter into place; `signatures`: blank, as blank.hpp has it. \throws Error as must_build,
+/// FileError
+void copy_starter(const Lesson& lesson, bool signatures = false);
+/// The same where the learner's file is; gives the path that keeps what it was.
+std::filesystem::path put_starter_back(const Lesson& lesson);
+
 /// How far the learner is with a lesson. A pass is remembered with the content that passed.
 enum class Standing { not_started, started, passed, changed };
 Standing standing_of(const Lesson& lesson);
 void note_progress(const Lesson& lesson, bool passed);
+
+/// How many of the page's hints the learner has read; remembered in the work folder.
+size_t hints_read(const Lesson& lesson);
+void note_hints_read(const Lesson& lesson, size_t count);
 
 /// The learner's file passes every suite of its lesson: judged now, unless this very content has passed before.
 bool passes(const Lesson& lesson);

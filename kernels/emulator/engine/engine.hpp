@@ -30,12 +30,25 @@ bool on_any_stack(uintptr_t address);
 bool in_arguments(uintptr_t address);  ///< the launch's parameters
 std::vector<SharedArray> shared_arrays();
 std::string function_name(uintptr_t address);
-size_t allocated_bytes();                   ///< of device memory, now
+size_t allocated_bytes();  ///< of device memory, now
+bool in_device_memory(uintptr_t address);
 bool in_static_object(uintptr_t address);   ///< __constant__ and __device__ variables, literals
 [[noreturn]] void fail(std::string fault);  ///< ends the launch with a CudaError that also says where()
 /// The same for a fault that another thread of the block made, which is seen only now: where() of that thread.
 [[noreturn]] void fail_in_thread(int thread, std::string fault);
 ///@}
+
+/// From now on code of the host that touches device memory ends the program with a sentence, as it cannot reach a GPU's
+/// memory either. In a checked build; before anything is allocated. It costs some microseconds a launch and allocation.
+void close_device_memory();
+/// While one lives, closed device memory can be read and written: during a launch or a copy.
+class DeviceMemoryOpen {
+ public:
+  DeviceMemoryOpen();
+  ~DeviceMemoryOpen();
+  DeviceMemoryOpen(const DeviceMemoryOpen&) = delete;
+  DeviceMemoryOpen& operator=(const DeviceMemoryOpen&) = delete;
+};
 
 /// \name What the checked build is told: check.cpp; the plain build has none of these
 /// The checker keeps one account without locks: in a checked build blocks run one after the other and static __shared__

@@ -125,6 +125,7 @@ void run(const Launch& launch) {
 #endif
   note_block(launch.kernel, unsigned(plan.threads));
   take_fault_signals();
+  const DeviceMemoryOpen open;
   const std::string fault = run_blocks(plan);
   if (!fault.empty()) throw CudaError(fault);
 }

@@ -118,21 +118,27 @@ void fail_for_fault() {
                    address < 65536 ? "a null pointer or near it" : "no memory of this process"));
 }
 
+/// In a signal handler.
+void print_error(std::initializer_list<const char*> parts) {
+  for (const char* part : parts) [[maybe_unused]] const auto n = write(STDERR_FILENO, part, std::strlen(part));
+}
+
 [[maybe_unused]] void on_fault(int signal, siginfo_t* info, void* context) {
   if (in_user_code()) {
     fault = *info;
     go_on_in(fail_for_fault, context);
   } else {
+    if (in_device_memory(uintptr_t(info->si_addr)))
+      print_error({"The host's code touches device memory, which it cannot reach: cudaMemcpy copies it.\n"});
     std::signal(signal, SIG_DFL);  // not a kernel's: the access is tried again, and ends the program
   }
 }
 
 [[noreturn]] void end_program() {
   const std::string& kernel = current_multiprocessor->plan->kernel;
-  const char* parts[] = {
-      "kernel ", kernel.c_str(),
-      " has run for longer than RUNGS_KERNEL_SECONDS, inside of a function that cannot be left: the program ends\n"};
-  for (const char* part : parts) [[maybe_unused]] const auto n = write(STDERR_FILENO, part, std::strlen(part));
+  print_error(
+      {"kernel ", kernel.c_str(),
+       " has run for longer than RUNGS_KERNEL_SECONDS, inside of a function that cannot be left: the program ends\n"});
   _exit(1);
 }
 

@@ -6,7 +6,8 @@
 
 namespace rungs::emulator {
 
-/// For each launch: a bad address in a kernel becomes a CudaError from now on.
+/// For each launch: a bad address in a kernel becomes a CudaError from now on. Where the host's code touches device
+/// memory, the program ends after a sentence.
 void take_fault_signals();
 
 /// RUNGS_KERNEL_SECONDS, 20 when it is not set. \throws CudaError when it is no number above 0.

@@ -1,5 +1,5 @@
 /// Device memory: the machine's own, with an account of what was allocated, so that a copy in the wrong direction or
-/// over the end is seen.
+/// over the end is seen, and in a checked build an access from the host's code.
 #include <fmt/format.h>
 #include <sys/mman.h>
 
@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "kernels/emulator/engine/engine.hpp"
+#include "kernels/emulator/engine/signals.hpp"
 #include "kernels/emulator/runtime/stream.hpp"
 
 #ifdef RUNGS_ASAN
@@ -29,6 +30,8 @@ constexpr size_t gap_bytes = 0;
 struct Allocations {
   std::mutex mutex;
   std::map<uintptr_t, size_t> bytes;  // by address
+  bool closed = false;                // to the host's code
+  int open = 0;                       // how many DeviceMemoryOpen there are
 
   /// Bytes from `address` to the end of its allocation; 0 outside of all.
   size_t left_at(const void* address) {
@@ -56,9 +59,17 @@ void* get_memory(size_t bytes) {
 void give_back_memory(void* memory, size_t bytes) {
   munmap(static_cast<char*>(memory) - gap_bytes, gap_bytes + room_for(bytes));
 }
+void protect(uintptr_t memory, size_t bytes, int protection) {
+  mprotect(reinterpret_cast<void*>(memory), room_for(bytes), protection);
+}
+void protect_all(int protection) {
+  for (const auto& [memory, bytes] : allocations().bytes) protect(memory, bytes, protection);
+}
 #else
 void* get_memory(size_t bytes) { return std::aligned_alloc(alignment, room_for(bytes)); }
 void give_back_memory(void* memory, size_t) { std::free(memory); }
+void protect(uintptr_t, size_t, int) {}
+void protect_all(int) {}
 #endif
 
 /// In bytes, from the system's account of its memory.
@@ -97,6 +108,7 @@ cudaError_t check_copy(const char* call, const void* to, const void* from, size_
 
 void copy(void* to, const void* from, size_t bytes) {
   if (bytes == 0) return;
+  const DeviceMemoryOpen open;
   std::memmove(to, from, bytes);
 #ifdef RUNGS_CHECKED
   if (allocations().left_at(to)) checked_host_write(uintptr_t(to), bytes);
@@ -105,6 +117,7 @@ void copy(void* to, const void* from, size_t bytes) {
 
 void set(void* memory, int value, size_t bytes) {
   if (bytes == 0) return;
+  const DeviceMemoryOpen open;
   std::memset(memory, value, bytes);
 #ifdef RUNGS_CHECKED
   checked_host_write(uintptr_t(memory), bytes);
@@ -118,6 +131,23 @@ size_t allocated_bytes() {
   size_t sum = 0;
   for (const auto& [address, bytes] : allocations().bytes) sum += bytes;
   return sum;
+}
+
+bool in_device_memory(uintptr_t address) { return allocations().left_at(reinterpret_cast<const void*>(address)) > 0; }
+
+void close_device_memory() {
+  allocations().closed = true;
+  take_fault_signals();
+}
+DeviceMemoryOpen::DeviceMemoryOpen() {
+  if (!allocations().closed) return;
+  const std::lock_guard lock(allocations().mutex);
+  if (allocations().open++ == 0) protect_all(PROT_READ | PROT_WRITE);
+}
+DeviceMemoryOpen::~DeviceMemoryOpen() {
+  if (!allocations().closed) return;
+  const std::lock_guard lock(allocations().mutex);
+  if (--allocations().open == 0) protect_all(PROT_NONE);
 }
 
 }  // namespace rungs::emulator
@@ -147,6 +177,7 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
 #endif
   const std::lock_guard lock(allocations().mutex);
   allocations().bytes[uintptr_t(*memory)] = bytes;
+  if (allocations().closed && allocations().open == 0) protect(uintptr_t(*memory), bytes, PROT_NONE);
   return cudaSuccess;
 }
 

@@ -20,7 +20,7 @@ const Tensor& CaseInput::operator[](const std::string& key) const {
 }
 
 CaseInput CaseInput::copy() const {
-  CaseInput c{name, run, model, {}, noise};
+  CaseInput c{name, run, model, {}, fresh};
   for (const auto& [key, tensor] : in) c.in.emplace(key, tensor.copy());
   return c;
 }

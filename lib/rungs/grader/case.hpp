@@ -21,7 +21,7 @@ struct CaseInput {
   std::string run;    ///< which function: "sdpa"
   std::string model;  ///< a model directory under weights/, or ""
   NamedTensors in;
-  bool noise = false;  ///< fresh memory holds finite noise instead of NaN
+  FreshMemory fresh = FreshMemory::nan;
 
   /// An input tensor. \throws FileError when the case has none of that name.
   const Tensor& operator[](const std::string& key) const;

@@ -100,7 +100,7 @@ Diagnosis diagnose(const Lesson& lesson, Runner& mine, const std::vector<const C
   std::vector<Outcome> answers;
   for (const Case* c : cases) {
     inputs.push_back(c->input.copy());
-    inputs.back().noise = true;
+    inputs.back().fresh = FreshMemory::noise;
     answers.push_back(mine.run(inputs.back()));
   }
 
@@ -136,8 +136,33 @@ Diagnosis diagnose(const Lesson& lesson, Runner& mine, const std::vector<const C
   for (size_t k = 0; seen && k < wrong.size(); ++k)
     if (explains[k]) d.named.push_back(&lesson.mistakes[k]);
   if (d.named.size() > 1) d.named.clear();  // a tap alone cannot tell them apart: no guess
-  if (!d.named.empty()) d.tap = tap;
+  if (d.named.empty()) return d;
+  d.tap = tap;
+  const auto& same = theirs[size_t(d.named[0] - lesson.mistakes.data())];
+  for (size_t i = 0; i < cases.size(); ++i) d.whole += alike(answers[i], same[i], *cases[i]);
   return d;
+}
+
+FreshRead reads_fresh_memory(Runner& mine, const Outcome& judged, const Case& c) {
+  if (judged.how == Outcome::died) return FreshRead::none;
+  CaseInput input = c.input.copy();
+  input.fresh = FreshMemory::zeros;
+  const Verdict zeros_verdict = judge(mine.run(input), c);
+  const Outcome& with_zeros = zeros_verdict.outcome;
+  if (zeros_verdict.pass) return FreshRead::right_with_zeros;
+  if (with_zeros.how != judged.how || judged.how == Outcome::threw) return FreshRead::none;
+  const std::vector<Compared> all = compare_all(with_zeros.recording, c);
+  if (judged.how == Outcome::not_written &&
+      std::all_of(all.begin(), all.end(), [](const Compared& p) { return p.comparison.pass; }))
+    return FreshRead::right_with_zeros;
+  const auto &before = judged.recording.pieces, &after = with_zeros.recording.pieces;
+  for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
+    const Tensor &nan = before[i].value, &zeros = after[i].value;
+    if (nan.shape() != zeros.shape() || nan.dtype() != DType::f32) continue;
+    for (int64_t e = 0; e < nan.count(); ++e)  // what is only left unwritten holds the zeros themselves
+      if (std::isnan(nan.value(e)) && !std::isnan(zeros.value(e)) && zeros.value(e) != 0) return FreshRead::changes;
+  }
+  return FreshRead::none;
 }
 
 }  // namespace rungs

@@ -14,7 +14,8 @@ namespace rungs {
 struct Diagnosis {
   std::vector<const KnownMistake*> named;  ///< more than one only where their outputs cannot be told apart
   size_t cases = 0;                        ///< failing cases on which the outputs were compared
-  std::string tap;  ///< when not empty, the mistake explains this tap and not the outputs: a second mistake follows
+  std::string tap;   ///< when not empty, the mistake explains this tap and, on some cases, not the outputs
+  size_t whole = 0;  ///< where there is a tap: cases whose outputs it explains, too
 };
 
 /// Outputs of two runs are alike within the tolerances of the case; NaN equals NaN, and they ended in the same way.
@@ -25,6 +26,15 @@ bool alike(const Outcome& a, const Outcome& b, const Case& c);
 /// those that give the first wrong tap on all of them.
 Diagnosis diagnose(const Lesson& lesson, Runner& mine, const std::vector<const Case*>& failing,
                    const std::vector<const Case*>& passing);
+
+/// Whether something is read before it was written.
+enum class FreshRead {
+  none,              ///< not that it shows
+  changes,           ///< what fresh memory holds changes an output or a tap
+  right_with_zeros,  ///< and all of them are right where it holds zeros
+};
+/// Runs a case that failed once more, with zeros in fresh memory. `judged`: how it went with NaN there.
+FreshRead reads_fresh_memory(Runner& mine, const Outcome& judged, const Case& c);
 
 /// A runner for each known mistake, started when first used.
 std::vector<Runner> mistake_runners(const Lesson& lesson);

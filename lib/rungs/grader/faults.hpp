@@ -11,7 +11,8 @@ namespace rungs {
 bool is_kernel_fault(const std::string& says);
 
 /// Whether both name a line of a .cu file, and say the same but for file names, numbers and namespaces: the same kind
-/// of fault, of the same array, in the same kernel; the same call that failed.
+/// of fault, of the same array, in the same kernel; the same call that failed. Without a line they must say the same
+/// but for namespaces.
 bool alike_faults(const std::string& a, const std::string& b);
 
 }  // namespace rungs

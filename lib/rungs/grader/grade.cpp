@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "rungs/base/text.hpp"
+#include "rungs/grader/places.hpp"
 
 namespace rungs {
 
@@ -14,13 +15,22 @@ std::string pass_rate(size_t passed, size_t total) {
   return fmt::format("Pass rate: {:.2f}% ({}/{})", total ? 100.0 * double(passed) / double(total) : 0.0, passed, total);
 }
 
-namespace {
+/// It fails, and not only because something is not written yet: what is written goes wrong already.
+static bool is_wrong(const Verdict& v, const Case& c) {
+  if (v.pass || v.outcome.how != Outcome::not_written) return !v.pass;
+  const std::vector<Compared> all = compare_all(v.outcome.recording, c);
+  return std::any_of(all.begin(), all.end(), [](const Compared& p) { return !p.comparison.pass; });
+}
 
-/// The failing case to tell about: of the first function that fails, the smallest that has more than one row.
 size_t case_to_tell(const Grade& g) {
+  if (g.not_run > 0) return g.cases.size() - g.not_run - 1;  // the one that did not end
+  const auto wrong = [&](size_t i) { return is_wrong(g.verdicts[i], g.cases[i]); };
   size_t first = 0;
-  while (g.verdicts[first].pass) ++first;
-  if (g.verdicts[first].outcome.how == Outcome::not_written) return first;
+  while (first < g.cases.size() && !wrong(first)) ++first;
+  if (first == g.cases.size()) {
+    for (first = 0; g.verdicts[first].pass;) ++first;
+    return first;
+  }
   const auto size_of = [&](size_t i) {
     int64_t count = 0, rows = 0;
     for (const Reference& r : g.cases[i].references)
@@ -29,13 +39,38 @@ size_t case_to_tell(const Grade& g) {
   };
   size_t best = first;
   for (size_t i = first; i < g.cases.size(); ++i)
-    if (!g.verdicts[i].pass && g.cases[i].input.run == g.cases[first].input.run && size_of(i) < size_of(best)) best = i;
+    if (wrong(i) && g.cases[i].input.run == g.cases[first].input.run && size_of(i) < size_of(best)) best = i;
   return best;
 }
 
+namespace {
+
 std::string sentence(const std::string& text) { return text.ends_with('.') || text.ends_with('?') ? text : text + "."; }
 
-std::string tell_diagnosis(const Diagnosis& d, const Lesson& lesson) {
+std::string tell_next(const std::string& step) { return wrapped(sentence(step), 72, "      ") + "\n"; }
+
+std::string tell_fresh(FreshRead read) {
+  if (read == FreshRead::none) return "";
+  return wrapped(read == FreshRead::right_with_zeros ? "If fresh memory held zeros, this case would be right. It holds "
+                                                       "anything: you add to memory (+=), or read it, "
+                                                       "before you have written there. Begin with = 0."
+                                                     : "The result depends on what fresh memory happens to hold: you "
+                                                       "add to memory (+=), or read it, before you "
+                                                       "have written there.",
+                 76, "  ") +
+         "\n";
+}
+
+/// Where a mistake explains a tap, and not every output.
+std::string tell_rest(const Diagnosis& d) {
+  if (d.tap.empty() || d.whole == d.cases) return "";
+  const char* rest = d.whole
+                         ? "On {} of them the output is that version's; on the others something after {} is wrong too."
+                         : "What comes after {1} is not as in that version: written in another way, or wrong too.";
+  return wrapped(fmt::format(fmt::runtime(rest), d.whole, d.tap), 76, "  ") + "\n";
+}
+
+std::string tell_diagnosis(const Diagnosis& d, const Lesson& lesson, bool half_written) {
   if (d.named.empty())
     return fmt::format("\n  None of the {} known mistakes gives this output.\n", lesson.mistakes.size());
   const std::string where =
@@ -44,7 +79,7 @@ std::string tell_diagnosis(const Diagnosis& d, const Lesson& lesson) {
                                    : fmt::format("\n  Known mistake: {}, your {} is what you get when\n", where, d.tap);
   for (size_t i = 0; i < d.named.size(); ++i)
     text += (i ? "  or when\n" : "") + wrapped(sentence(d.named[i]->says), 72, "      ") + "\n";
-  if (!d.tap.empty()) text += fmt::format("  The output differs even so: something after {} is wrong too.\n", d.tap);
+  if (!half_written) text += tell_rest(d);
   if (!d.named[0]->read.empty()) text += fmt::format("  Read: walkthrough, \"{}\"\n", d.named[0]->read);
   return text;
 }
@@ -60,31 +95,46 @@ std::string tell_printed(const std::string& printed) {
   return text;
 }
 
+/// "  In 05_attention.cpp, line 31.", where it threw or crashed in the learner's file.
+std::string tell_line(const Outcome& outcome, const Lesson& lesson, const Runner& mine) {
+  if (outcome.how != Outcome::threw && outcome.how != Outcome::died) return "";
+  const int line = line_of(mine.program(), outcome.calls, lesson.mine);
+  return line ? fmt::format("  In {}, line {}.\n", lesson.mine.filename().string(), line) : "";
+}
+
+/// Which mistake it is, told from all cases that fail; fills in the diagnosis.
+std::string tell_mistake(Grade& g, const Lesson& lesson, Runner& mine, size_t told, bool explained) {
+  const auto died = [](const Verdict& verdict) { return verdict.outcome.how == Outcome::died; };
+  if (std::any_of(g.verdicts.begin(), g.verdicts.end(), died)) return "";  // a crash, or an endless loop, is none
+  std::vector<const Case*> failing{&g.cases[told]}, passing;
+  for (size_t i = 0; i < g.cases.size(); ++i) {
+    if (g.verdicts[i].pass)
+      passing.push_back(&g.cases[i]);
+    else if (i != told && is_wrong(g.verdicts[i], g.cases[i]))
+      failing.push_back(&g.cases[i]);
+  }
+  g.diagnosis = diagnose(lesson, mine, failing, passing);
+  if (g.diagnosis.named.empty() && explained) return "";
+  return tell_diagnosis(g.diagnosis, lesson, g.verdicts[told].outcome.how == Outcome::not_written);
+}
+
 /// The story of one failing case; fills in the diagnosis and what that case printed.
 std::string tell(Grade& g, const Lesson& lesson, Runner& mine, Runner& fresh, const std::vector<std::string>& printed) {
   const size_t at = case_to_tell(g);
   g.printed = printed[at];
   const Verdict& v = g.verdicts[at];
   const Case& c = g.cases[at];
+  const bool half_written = v.outcome.how == Outcome::not_written;
   std::string text = fmt::format("{}{}\n", c.input.name, c.says.empty() ? "" : ": " + c.says);
-  if (v.outcome.how == Outcome::not_written) {
-    return text + "  The next thing to write is\n" + wrapped(sentence(v.outcome.says), 72, "      ") + "\n" +
-           describe(v, c);
-  }
-  text += wrapped(sentence(v.summary), 76, "  ") + "\n" + describe(v, c);
+  if (!is_wrong(v, c)) return text + "  The next thing to write is\n" + tell_next(v.outcome.says) + describe(v, c);
 
-  const auto died = [&](const Verdict& verdict) { return verdict.outcome.how == Outcome::died; };
-  if (std::none_of(g.verdicts.begin(), g.verdicts.end(), died)) {  // a crash, or an endless loop, is no known mistake
-    std::vector<const Case*> failing{&c}, passing;
-    for (size_t i = 0; i < g.cases.size(); ++i) {
-      if (g.verdicts[i].pass)
-        passing.push_back(&g.cases[i]);
-      else if (i != at && g.verdicts[i].outcome.how != Outcome::not_written)
-        failing.push_back(&g.cases[i]);
-    }
-    g.diagnosis = diagnose(lesson, mine, failing, passing);
-    text += tell_diagnosis(g.diagnosis, lesson);
-  }
+  text += half_written ? "  What is written so far goes wrong.\n" : wrapped(sentence(v.summary), 76, "  ") + "\n";
+  text += tell_line(v.outcome, lesson, mine) + describe(v, c);
+  if (v.outcome.too_late)
+    return g.not_run ? text + fmt::format("  The {} cases after it were not run.\n", g.not_run) : text;
+  const FreshRead fresh_read = reads_fresh_memory(mine, v.outcome, c);
+  text += tell_fresh(fresh_read) + tell_mistake(g, lesson, mine, at, fresh_read != FreshRead::none);
+  if (half_written) return text + "\n  After that, the next thing to write is\n" + tell_next(v.outcome.says);
   if (judge(fresh.run(c.input), c).pass)
     text +=
         "  Alone, this case passes: something is kept from one case to the next, in a static or a global variable.\n";
@@ -99,17 +149,24 @@ Candidate mine(const Lesson& lesson) {
 
 Candidate solution(const Lesson& lesson) { return {lesson.solution_runner, "solution", "the solution"}; }
 
-Grade grade(const Lesson& lesson, Suite suite, const Candidate& candidate) {
+Grade grade(const Lesson& lesson, Suite suite, const Candidate& candidate, const Waiting& waiting) {
   Grade g;
   g.lesson = lesson.name, g.suite = name_of(suite), g.graded = candidate.called;
   g.cases = cases_of(lesson, suite);
   Runner under_grade(candidate.program, candidate.implementation);
   std::vector<std::string> printed;  // of each case
   for (const Case& c : g.cases) {
+    if (waiting.before) waiting.before(c);
     g.verdicts.push_back(judge(under_grade.run(c.input), c));
     g.passed += g.verdicts.back().pass;
     printed.push_back(under_grade.printed());
     if (g.printed.empty()) g.printed = printed.back();  // where all pass, of the first that prints
+    if (waiting.until_endless && g.verdicts.back().outcome.too_late) break;
+  }
+  g.not_run = g.cases.size() - g.verdicts.size();
+  for (size_t i = 0; i < g.not_run; ++i) {
+    g.verdicts.emplace_back().summary = "It was not run: a case before it did not come to its end.";
+    printed.emplace_back();
   }
   Runner fresh(candidate.program, candidate.implementation);
   if (!g.all_passed() && !g.cases.empty()) g.story = tell(g, lesson, under_grade, fresh, printed);
@@ -118,16 +175,21 @@ Grade grade(const Lesson& lesson, Suite suite, const Candidate& candidate) {
 
 /// One line for each function of the lesson: how many of its cases are right.
 static std::string by_function(const Grade& g, bool colour) {
+  std::vector<std::string> functions;
+  for (const Case& c : g.cases)
+    if (std::find(functions.begin(), functions.end(), c.input.run) == functions.end()) functions.push_back(c.input.run);
   std::string text;
-  for (size_t i = 0; i < g.cases.size();) {
-    const std::string& run = g.cases[i].input.run;
+  for (const std::string& function : functions) {
     size_t passed = 0, total = 0;
     double fraction = 0;
-    for (; i < g.cases.size() && g.cases[i].input.run == run; ++i, ++total)
+    for (size_t i = 0; i < g.cases.size(); ++i) {
+      if (g.cases[i].input.run != function) continue;
+      ++total;
       if (g.verdicts[i].pass) ++passed, fraction = std::max(fraction, g.verdicts[i].fraction);
+    }
     const auto style = fmt::fg(passed == total ? fmt::terminal_color::green : fmt::terminal_color::red);
     const std::string count = fmt::format("{:>3} of {} right", passed, total);
-    text += fmt::format("  {:<18}{}", run, colour ? fmt::format(style, "{}", count) : count);
+    text += fmt::format("  {:<18}{}", function, colour ? fmt::format(style, "{}", count) : count);
     if (passed && fraction > 0)
       text += fmt::format(", at most {:.0f}% of the tolerance used", std::ceil(100 * fraction));
     text += "\n";

@@ -1,6 +1,7 @@
 /// One suite of one lesson, graded: the verdict of every case, and the story of the first that failed.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct Grade {
   std::vector<Case> cases;
   std::vector<Verdict> verdicts;  ///< one for each case
   size_t passed = 0;
+  size_t not_run = 0;   ///< cases after one that did not come to its end, where nobody waits for them
   Diagnosis diagnosis;  ///< of the failing cases
   std::string story;  ///< of one failing case: what is wrong, where it begins, which mistake it is; "" when all passed
   std::string printed;  ///< what the code under grade printed in the case that is told of, its end
@@ -36,9 +38,19 @@ Candidate mine(const Lesson& lesson);
 /// The reference solution.
 Candidate solution(const Lesson& lesson);
 
+/// Somebody who waits for the verdict.
+struct Waiting {
+  bool until_endless = false;  ///< the first case that does not come to its end is the last; those after it fail unrun
+  std::function<void(const Case&)> before = {};  ///< hears of each case before it runs
+};
+
 /// Runs every case of a suite; diagnoses when something failed. `lesson` must outlive the grade, which points to its
 /// known mistakes.
-Grade grade(const Lesson& lesson, Suite suite, const Candidate& candidate);
+Grade grade(const Lesson& lesson, Suite suite, const Candidate& candidate, const Waiting& waiting = {});
+
+/// The failing case that a story is told of: of the first function that goes wrong, the smallest that has more than one
+/// row. Where all that is written is right, the first that waits for something to be written. One must have failed.
+size_t case_to_tell(const Grade& grade);
 
 /// "Pass rate: 100.00% (10/10)"
 std::string pass_rate(size_t passed, size_t total);

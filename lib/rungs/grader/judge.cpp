@@ -171,6 +171,33 @@ static std::string side_by_side(const Tensor& got, const Tensor& want, int64_t w
   return text;
 }
 
+/// Numbers [first, last) of a list, aligned; or its bytes as text.
+static std::string listed(const Tensor& t, int64_t first, int64_t last, bool is_text) {
+  std::string text = first > 0 ? "... " : "";
+  for (int64_t i = first; i < std::min(last, t.count()); ++i)
+    text += is_text ? std::string(1, char(t.value(i))) : fmt::format("{:>7}", element(t, i));
+  if (is_text) text = "\"" + printable(text) + "\"";
+  return text + (last < t.count() ? " ..." : "");
+}
+
+/// Two lists, of any lengths, one above the other: in full when they are short, else around the first difference; of
+/// fractions, which all differ a little, around the worst.
+static std::string one_above_the_other(const Tensor& got, const Tensor& want, const std::vector<std::string>& dims,
+                                       int64_t worst) {
+  if (got.shape().rank() != 1 || want.shape().rank() != 1 || got.count() + want.count() == 0) return "";
+  const bool is_text = dims == std::vector<std::string>{"byte"};
+  const int64_t most = is_text ? 60 : 9, before = is_text ? 20 : 3, shorter = std::min(got.count(), want.count());
+  const bool fractions = got.dtype() == DType::f32 && got.count() == want.count();
+  int64_t first = fractions ? worst : 0;
+  while (!fractions && first < shorter && got.value(first) == want.value(first)) ++first;
+  if (std::max(got.count(), want.count()) <= most || first <= before)
+    first = 0;
+  else
+    first -= before;
+  return fmt::format("\n      yours      {}\n      reference  {}\n", listed(got, first, first + most, is_text),
+                     listed(want, first, first + most, is_text));
+}
+
 /// "q, k and v are right.", of the call that the first wrong tensor belongs to.
 static std::string what_is_right(const std::vector<std::string>& names, const std::string& where) {
   if (names.empty()) return "";
@@ -211,7 +238,8 @@ std::string describe(const Verdict& verdict, const Case& c) {
     }
     std::string text = what_is_right(right, where);
     if (!p.comparison.shape_problem.empty())
-      return text + fmt::format("  {} is the first tensor that differs: {}.\n", p.name, p.comparison.shape_problem);
+      return text + fmt::format("  {} is the first tensor that differs: {}.\n", p.name, p.comparison.shape_problem) +
+             one_above_the_other(*p.got, p.reference->value, p.reference->dims, 0);
     const ConstTensor want = window(*p.reference, *p.got, p.first_row);
     if (want.shape().rank() == 0)  // the sentence above has said it of an output
       return text + (p.reference->is_output
@@ -220,7 +248,11 @@ std::string describe(const Verdict& verdict, const Case& c) {
     text += fmt::format("  {} is the first tensor that differs: {} of {}.\n", p.name, p.comparison.wrong,
                         plural(p.comparison.count, "value"));
     text += fmt::format("  The worst is {}: {}.\n", place_of_worst(p, want.shape()), both(p, want));
-    return text + side_by_side(*p.got, want, p.comparison.worst);
+    const std::vector<std::string>& dims = p.reference->dims;
+    const Tensor& whole = p.reference->is_output && p.first_row == 0 ? p.reference->value : want;
+    const bool same_length = whole.count() == p.got->count(), is_text = dims == std::vector<std::string>{"byte"};
+    const std::string table = same_length && !is_text ? side_by_side(*p.got, want, p.comparison.worst) : "";
+    return text + (table.empty() ? one_above_the_other(*p.got, whole, dims, p.comparison.worst) : table);
   }
   return what_is_right(right, where);
 }

@@ -12,8 +12,10 @@ namespace rungs {
 /// How a run of a case ended, and what it produced until then.
 struct Outcome {
   enum How { done, not_written, threw, died } how = died;
-  std::string says;  ///< the step that is not written, what it threw, how it died
+  std::string says;   ///< the step that is not written, what it threw, how it died
+  std::string calls;  ///< that led to what it threw, or to the crash, for line_of
   Recording recording;
+  bool too_late = false;  ///< it was still running when its time was over
 };
 
 /// One piece beside its window of the reference.

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "rungs/base/text.hpp"
+#include "rungs/grader/places.hpp"
 
 namespace rungs {
 
@@ -115,7 +116,7 @@ Outcome Runner::run(const CaseInput& in) {
   const Deadline until = std::chrono::steady_clock::now() + std::chrono::milliseconds(limits_.milliseconds);
   for (const auto& [name, tensor] : in.in) send(to_, input_message(name, tensor), until);
   Message go;
-  go.kind = Message::go, go.name = in.name, go.text = in.run + "\n" + in.model, go.number = in.noise;
+  go.kind = Message::go, go.name = in.name, go.text = in.run + "\n" + in.model, go.number = int64_t(in.fresh);
   send(to_, go, until);  // whether it still reads is seen by what it answers
   return listen(until);
 }
@@ -158,7 +159,7 @@ Outcome Runner::listen(Deadline until) {
         outcome.how = Outcome::not_written, outcome.says = shown(m.text);
         return outcome;
       case Message::threw:
-        outcome.how = Outcome::threw, outcome.says = shown(m.text);
+        outcome.how = Outcome::threw, outcome.says = shown(m.text), outcome.calls = m.name;
         return outcome;
       default:
         received = Received::broken;
@@ -168,34 +169,54 @@ Outcome Runner::listen(Deadline until) {
   if (received == Received::too_late) {
     end_process(fmt::format("It was still running after {:g} s and was stopped: an endless loop?",
                             limits_.milliseconds / 1000.0));
+    outcome.too_late = true;
     limits_.milliseconds = std::min(limits_.milliseconds, milliseconds_once_late);
   } else if (received == Received::broken) {
     end_process("It wrote something else into the grader's pipe.");
   } else {
-    outcome.how = Outcome::died, outcome.says = why_it_ended();
+    tell_why_it_ended(outcome);
   }
   return outcome;
 }
 
-std::string Runner::why_it_ended() {
+/// What a status says that is no signal's.
+static std::string how_it_left(int code) {
+  if (code == lost_the_grader) return "It closed the pipe to the grader in the middle of a case.";
+  if (code == 127) return "Its program could not be started.";
+  return fmt::format("It ended the process, with exit({}), in the middle of a case.", code);
+}
+
+void Runner::tell_why_it_ended(Outcome& outcome) {
+  outcome.how = Outcome::died;
   const int status = stop(false);
   if (!WIFSIGNALED(status)) {
-    if (WEXITSTATUS(status) == lost_the_grader) return "It closed the pipe to the grader in the middle of a case.";
-    if (WEXITSTATUS(status) == 127) return "Its program could not be started.";
-    return fmt::format("It ended the process, with exit({}), in the middle of a case.", WEXITSTATUS(status));
+    outcome.says = how_it_left(WEXITSTATUS(status));
+    return;
   }
+  const std::string output = end_of_output(2000);
+  if (const size_t at = output.find(calls_follow); at != output.npos) outcome.calls = output.substr(at + 1);
+  const auto says = [&](const char* what) { return output.find(what) != output.npos; };
   const int signal = WTERMSIG(status);
   const char* hint = "";
-  if (signal == SIGSEGV || signal == SIGBUS) hint = ": memory that is not its own, or calls without end";
+  if (signal == SIGSEGV || signal == SIGBUS)
+    hint = says("touches device memory")
+               ? ": the host's code reads or writes device memory, which it cannot reach: cudaMemcpy copies it"
+               : ": memory that is not its own, or calls without end";
   if (signal == SIGFPE) hint = ": an integer divided by zero";
   if (signal == SIGABRT)
-    hint = printed().find("Assertion '") != std::string::npos
-               ? ": an index outside a vector or a text, or a value taken where none is"
-               : ": memory written outside its bounds, or an exception where none may pass";
-  return fmt::format("It crashed: {} (signal {}){}.", strsignal(signal), signal, hint);
+    hint = says("Assertion '") ? ": an index outside a vector or a text, or a value taken where none is"
+                               : ": memory written outside its bounds, or an exception where none may pass";
+  outcome.says = fmt::format("It crashed: {} (signal {}){}.", strsignal(signal), signal, hint);
 }
 
 std::string Runner::printed(size_t most) const {
+  constexpr size_t most_calls = 300;
+  std::string text = end_of_output(most + most_calls);
+  text.resize(std::min(text.size(), text.find(calls_follow)));
+  return text.substr(text.size() - std::min(text.size(), most));
+}
+
+std::string Runner::end_of_output(size_t most) const {
   const off_t size = lseek(printed_, 0, SEEK_END);
   if (size <= 0) return "";
   const size_t n = std::min(most, size_t(size));

@@ -37,12 +37,14 @@ class Runner {
   Outcome run(const CaseInput& in);
   /// What the process printed in the last case, at most the last `most` bytes.
   std::string printed(size_t most = 600) const;
+  const std::filesystem::path& program() const { return program_; }
 
  private:
   void start();
   int stop(bool at_once);
   Outcome listen(Deadline until);
-  std::string why_it_ended();
+  void tell_why_it_ended(Outcome& outcome);
+  std::string end_of_output(size_t most) const;
 
   std::filesystem::path program_;
   std::string implementation_;

@@ -14,6 +14,7 @@
 
 #include "rungs/grader/implementation.hpp"
 #include "rungs/grader/judge.hpp"
+#include "rungs/grader/places.hpp"
 #include "rungs/grader/protocol.hpp"
 #include "rungs/tensor/tap.hpp"
 
@@ -48,7 +49,7 @@ static Message run_case(const Implementation& implementation, const CaseInput& i
   } catch (const std::bad_alloc&) {
     last.kind = Message::threw, last.text = "std::bad_alloc, there is no more memory for it";
   } catch (const std::exception& e) {
-    last.kind = Message::threw, last.text = e.what();
+    last.kind = Message::threw, last.text = e.what(), last.name = calls_of_last_throw();
   } catch (...) {
     last.kind = Message::threw, last.text = "something that is not a std::exception";
   }
@@ -67,6 +68,7 @@ static void keep_pipes_from_children() {
 static int serve(const Implementation& implementation, int from, int to) {
   from_grader = from, to_grader = to;
   keep_pipes_from_children();
+  note_calls();
   signal(SIGPIPE, SIG_IGN);
   CaseInput in;
   for (Message m; receive(from, m) == Received::message;) {
@@ -76,7 +78,7 @@ static int serve(const Implementation& implementation, int from, int to) {
     }
     const size_t split = m.text.find('\n');
     in.name = m.name, in.run = m.text.substr(0, split), in.model = m.text.substr(split + 1);
-    set_fresh_memory(m.number ? FreshMemory::noise : FreshMemory::nan);
+    set_fresh_memory(FreshMemory(m.number));
     if (!send(to, run_case(implementation, in, to))) return lost_the_grader;
     in = {};
   }

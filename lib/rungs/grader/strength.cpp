@@ -78,7 +78,7 @@ Strength strength(const Lesson& lesson) {
     for (const Case& c : cases) {
       fate.verdicts.push_back(judge(runners[k].run(c.input), c));
       CaseInput noisy = c.input.copy();
-      noisy.noise = true;
+      noisy.fresh = FreshMemory::noise;
       fate.outcomes.push_back(runners[k].run(noisy));
       const Verdict& v = fate.verdicts.back();
       if (v.pass) continue;

@@ -61,6 +61,8 @@ static void fill_with_noise(std::span<float> out) {
 Tensor::Tensor(const Shape& shape, DType dtype) : Tensor(uninitialised(shape, dtype)) {
   if (dtype == DType::f32 && fresh_memory == FreshMemory::noise) {
     fill_with_noise({data<float>(), size_t(count())});
+  } else if (fresh_memory == FreshMemory::zeros) {
+    std::memset(data_, 0, bytes());
   } else if (dtype == DType::f32) {
     std::fill_n(data<float>(), count(), std::bit_cast<float>(never_written));
   } else {

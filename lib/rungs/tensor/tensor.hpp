@@ -49,6 +49,7 @@ std::string to_string(const Shape& shape);
 enum class FreshMemory {
   nan,    ///< one special NaN, so that reading it shows at once; also tells "never written" from "went wrong"
   noise,  ///< the same finite noise for the same size: NaN spreads and makes different mistakes look alike
+  zeros,  ///< what a program that adds to fresh memory counts on
 };
 
 /// Sets what tensors made from now on hold. The default is FreshMemory::nan.

@@ -1,0 +1,92 @@
+// hint, read, progress, completion: what needs no build.
+#include <nlohmann/json.hpp>
+
+#include "cli.hpp"
+#include "contains.hpp"
+
+using namespace rungs;
+using namespace rungs::test;
+
+TEST_SUITE_BEGIN("cli");
+
+static Outcome learner(const Folder& work, const std::string& words) {
+  return run_rungs(words, "RUNGS_WORK='" + work.path().string() + "'");
+}
+
+TEST_CASE("hints come one at a time, and the last one again") {
+  const Folder work;
+  for (const std::string lesson : {"1", "6", "21"}) {
+    CAPTURE(lesson);
+    CHECK(learner(work, "hint " + lesson).out == Contains("Hint 1: "));
+    const Outcome second = learner(work, "hint " + lesson);
+    CHECK(second.out == Contains("Hint 2: "));
+    CHECK(second.out.find("Hint 1: ") == std::string::npos);
+    for (int i = 0; i < 3; ++i) learner(work, "hint " + lesson);
+    CHECK(learner(work, "hint " + lesson).out == Contains("That is the last hint"));
+  }
+  CHECK(learner(work, "hint 6 --all").out == Contains("Hint 3: "));
+}
+
+TEST_CASE("every page can be read in a terminal: nothing of its marks is left, and no formula's commands") {
+  const Folder work;
+  for (int number = 1; number <= 24; ++number) {
+    CAPTURE(number);
+    const Outcome page = learner(work, "read " + std::to_string(number));
+    CHECK(page.status == 0);
+    CHECK(page.out.size() > 5000);
+    CHECK(page.out.starts_with("Lesson " + std::to_string(number) + ": "));
+    for (const char* mark : {"\\f", "{#", "\\until", "\\dontinclude", "\\verbinclude", "</", "@ref", "\\frac", "**"}) {
+      CAPTURE(mark);
+      CHECK(page.out.find(mark) == std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("progress names what was begun and what is next, for people and for scripts") {
+  const Folder work;
+  CHECK(learner(work, "progress").out == Contains("0 of 24 passed"));
+  CHECK(learner(work, "progress").out == Contains("start 01\n"));
+  write_file(work / "03_layer_norm.cpp", "// mine\n");
+  CHECK(learner(work, "progress").out == Contains("03_layer_norm       started"));
+  CHECK(learner(work, "progress").out == Contains("watch 03\n"));
+  const auto json = nlohmann::json::parse(learner(work, "progress --json").out);
+  CHECK(json.at("passed") == 0);
+  CHECK(json.at("total") == 24);
+  CHECK(json.at("lessons").at(2).at("state") == "started");
+}
+
+TEST_CASE("without a number, the lesson whose file was saved last; its file's name is a name, too") {
+  const Folder work;
+  check_fails("completion fish", 2, "no completion for fish; there is one for bash and one for zsh");
+  CHECK(learner(work, "hint").err == Contains("there is no file of a lesson in"));
+  write_file(work / "03_layer_norm.cpp", "// mine\n");
+  write_file(work / "06_causal_mask.cpp", "// mine\n");
+  std::filesystem::last_write_time(
+      work / "06_causal_mask.cpp",
+      std::filesystem::last_write_time(work / "03_layer_norm.cpp") - std::chrono::hours(1));
+  CHECK(learner(work, "read").out.starts_with("Lesson 3: "));
+  CHECK(learner(work, "read work/06_causal_mask.cpp").out.starts_with("Lesson 6: "));
+}
+
+TEST_CASE("a shell completes commands, options and lessons") {
+  CHECK(run_rungs("completion words --").out == Contains("watch\n"));
+  CHECK(run_rungs("completion words -- check").out == Contains("\n06\n"));
+  CHECK(run_rungs("completion words -- bench").out == Contains("cache\n"));
+  CHECK(run_rungs("completion words -- generate").out == Contains("--max-tokens\n"));
+  CHECK(run_rungs("completion words -- generate --model").out == "");
+  const Folder folder;
+  const std::string script = write_file(folder / "script", "source <('" RUNGS_COMMAND
+                                                           "' completion bash)\n"
+                                                           "COMP_WORDS=('" RUNGS_COMMAND
+                                                           "' wat) COMP_CWORD=1\n"
+                                                           "_rungs\necho \"${COMPREPLY[@]}\" >" +
+                                                               (folder / "out").string() + "\n");
+  if (std::system("bash -c true") != 0) {
+    MESSAGE("SKIPPED: there is no bash");
+    return;
+  }
+  REQUIRE(std::system(("bash '" + script + "'").c_str()) == 0);
+  CHECK(read_text(folder / "out") == "watch\n");
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,106 @@
+// check: build the learner's file, grade it, and say what is wrong with it.
+#include "check.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "commands.hpp"
+#include "compiler_output.hpp"
+#include "rungs/base/terminal.hpp"
+#include "rungs/grader/runner.hpp"
+#include "workspace.hpp"
+
+namespace rungs {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// What is said of a file that does not become a program.
+std::string build_error(const Lesson& lesson, const std::string& output, bool brief) {
+  const std::string file = short_path(lesson.mine);
+  if (const std::string missing = missing_functions(output); !missing.empty())
+    return fmt::format("{} lacks a function that lesson.hpp declares:\n{}", file, missing);
+  if (brief) return fmt::format("{}\n{} does not compile.\n", first_error(output, lesson.mine, file), file);
+  return fmt::format("{}\n{} does not compile; the first error above is the one to look at.\n", compiler_output(output),
+                     file);
+}
+
+/// Says on stderr that a case takes long, so that nobody looks at nothing; it is stopped in the end.
+class SlowCase {
+ public:
+  ~SlowCase() {
+    begins("");
+    over_ = true, changed_.notify_one();
+    thread_.join();
+  }
+  void begins(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    name_ = name, begin_ = std::chrono::steady_clock::now();
+    changed_.notify_one();
+  }
+
+ private:
+  void look() {
+    std::unique_lock lock(mutex_);
+    std::string said;
+    while (!over_) {
+      changed_.wait_for(lock, std::chrono::milliseconds(500));
+      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+      if (name_.empty() || name_ == said || seconds < 2) continue;
+      fmt::print(stderr, "{} is still running; after {} s it is stopped.\n", name_, RunnerLimits{}.milliseconds / 1000);
+      said = name_;
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string name_ = {};
+  std::chrono::steady_clock::time_point begin_ = {};
+  std::atomic<bool> over_ = false;
+  std::thread thread_{[this] { look(); }};
+};
+
+}  // namespace
+
+Checked check_file(Lesson& lesson, bool colour, bool brief) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+  const Alone lock = alone_with(lesson);
+  const Build b = build_mine(lesson);
+  const double built = seconds();
+  if (!b.ok) return {false, build_error(lesson, b.output, brief), built, 0};
+  SlowCase slow;
+  const Waiting waiting{true, [&](const Case& c) { slow.begins(c.input.name); }};
+  Grade last = grade(lesson, Suite::evaluate, mine(lesson), waiting);
+  std::string text = warnings(b.output) + screen(last, colour);
+  if (last.all_passed() && lesson.has_cache()) {
+    last = grade(lesson, Suite::kv_evaluate, mine(lesson), waiting);
+    text += "\n" + screen(last, colour);
+  }
+  note_progress(lesson, last.all_passed());
+  if (!last.all_passed() && last.verdicts[case_to_tell(last)].outcome.how == Outcome::done)
+    text += fmt::format("`{} show {} --diff` draws yours beside the reference.\n", typed(), lesson.name.substr(0, 2));
+  return {last.all_passed(), text, built, seconds() - built};
+}
+
+int check_lesson(const std::string& word) {
+  Lesson lesson = lesson_or_last(word);
+  if (!fs::exists(lesson.mine)) throw UsageError("there is nothing to check: " + nothing_there(lesson));
+  const Checked checked = check_file(lesson, wants_colour(stdout));
+  fmt::print("{}", checked.text);
+  if (!checked.passed) return 1;
+
+  fmt::print("\nPassed. Compare yours with {}.", short_path(lesson.solution));
+  for (const Lesson& next : all_lessons())
+    if (next.number() == lesson.number() + 1) fmt::print(" Next: {} start {}", typed(), next.name.substr(0, 2));
+  fmt::print("\n");
+  return 0;
+}
+
+}  // namespace rungs

@@ -1,0 +1,63 @@
+// The commands that help a learner along: watch, hint, read, progress, completion.
+#include <fmt/format.h>
+
+#include "command_line.hpp"
+#include "completion.hpp"
+#include "rungs/base/error.hpp"
+
+namespace rungs {
+
+static constexpr const char* or_last = "its number, name or file; without it, the lesson whose file was saved last";
+
+/// What may follow these words, a line each; nothing where the name of a file may.
+static int print_completions(CommandLine& line) {
+  CLI::App* command = &line.app;
+  CLI::Option* before = nullptr;  // an option whose value comes next
+  for (const std::string& word : line.completion_words) {
+    before = nullptr;
+    const auto named = command->get_subcommands([&](CLI::App* c) { return c->get_name() == word; });
+    if (!named.empty())
+      command = named[0];
+    else if (word.starts_with("--"))
+      before = command->get_option_no_throw(word);
+  }
+  if (before && before->get_items_expected_max() > 0) return 0;
+  for (const CLI::App* next : command->get_subcommands([](CLI::App*) { return true; }))
+    fmt::print("{}\n", next->get_name());
+  for (const CLI::Option* option : command->get_options()) {
+    if (option->get_name().starts_with("LESSON"))
+      for (const std::string& number : lesson_numbers()) fmt::print("{}\n", number);
+    for (const std::string& name : option->get_lnames()) fmt::print("--{}\n", name);
+  }
+  return 0;
+}
+
+static int complete(CommandLine& line) {
+  if (line.shell == "words") return print_completions(line);
+  fmt::print("{}", completion_script(line.shell));
+  return 0;
+}
+
+void add_learning_aids(CommandLine& line) {
+  const auto add = [&](const char* name, const char* says, std::function<int()> does) {
+    return add_command(line, line.app, "Learn", name, says, std::move(does));
+  };
+  add("watch", "check your file whenever it is saved; a key gives a hint, the page, the next lesson", [&line] {
+    return watch_lesson(line.lesson);
+  })->add_option("LESSON", line.lesson, or_last);
+  CLI::App* hint = add("hint", "the next of the page's hints", [&line] { return hint_lesson(line.hint); });
+  hint->add_option("LESSON", line.hint.lesson, or_last);
+  hint->add_flag("--all", line.hint.all, "every hint");
+  add("read", "the page of a lesson, in the browser or here", [&line] {
+    return read_lesson(line.lesson);
+  })->add_option("LESSON", line.lesson, or_last);
+  add("progress", "how far you are, and what is next", [&line] {
+    return show_progress(line.list_as_json);
+  })->add_flag("--json", line.list_as_json, "for scripts");
+  CLI::App* completion = add("completion", "what a shell reads to complete words: source <(./rungs completion bash)",
+                             [&line] { return complete(line); });
+  completion->add_option("SHELL", line.shell, "bash or zsh; words: what may follow WORDS")->required();
+  completion->add_option("WORDS", line.completion_words, "those that are there already");
+}
+
+}  // namespace rungs

@@ -1,0 +1,127 @@
+// grade: every lesson's suites, for a course, for scripts, and for the suites themselves.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "commands.hpp"
+#include "rungs/base/json.hpp"
+#include "rungs/grader/strength.hpp"
+#include "suggest.hpp"
+#include "workspace.hpp"
+
+namespace rungs {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+static json to_json(const Grade& g) {
+  json cases = json::array();
+  for (size_t i = 0; i < g.cases.size(); ++i)
+    cases.push_back({{"case", g.cases[i].input.name},
+                     {"passed", g.verdicts[i].pass},
+                     {"sentence", g.verdicts[i].summary},
+                     {"fraction_of_tolerance", g.verdicts[i].fraction}});
+  return {{"lesson", g.lesson},      {"suite", g.suite}, {"graded", g.graded}, {"passed", g.passed},
+          {"total", g.cases.size()}, {"cases", cases},   {"story", g.story}};
+}
+
+/// A grade in which every case failed for one reason: the learner's file does not compile.
+static Grade not_compiled(const Lesson& lesson, Suite suite) {
+  Grade g;
+  g.lesson = lesson.name, g.suite = name_of(suite), g.graded = mine(lesson).called;
+  g.cases = cases_of(lesson, suite);
+  g.story = fmt::format("It does not compile: `{} check {}` shows why.\n", typed(), lesson.name.substr(0, 2));
+  for (size_t i = 0; i < g.cases.size(); ++i) {
+    Verdict v;
+    v.summary = "it does not compile";
+    g.verdicts.push_back(std::move(v));
+  }
+  return g;
+}
+
+static std::vector<Lesson> chosen_lessons(const std::vector<std::string>& words) {
+  if (words.empty()) return all_lessons();
+  std::vector<Lesson> lessons;
+  for (const std::string& word : words) lessons.push_back(lesson_called(word));
+  return lessons;
+}
+
+static std::vector<Suite> suites_of(const Lesson& lesson, const std::string& named) {
+  std::vector<Suite> suites;
+  if (named.empty() || named == "evaluate") suites.push_back(Suite::evaluate);
+  if ((named.empty() || named == "kv_evaluate") && lesson.has_cache()) suites.push_back(Suite::kv_evaluate);
+  return suites;
+}
+
+static int grade_strength(const std::vector<std::string>& words, bool as_json) {
+  json list = json::array();
+  size_t problems = 0, mistakes = 0;
+  std::vector<Lesson> lessons = chosen_lessons(words);
+  for (Lesson& lesson : lessons) {
+    must_build_solution(lesson);
+    const Strength s = strength(lesson);
+    problems += !s.clean();
+    mistakes += s.mistakes.size();
+    if (!as_json) fmt::print("{}\n", to_string(s));
+    json rows = json::array();
+    for (const MistakeStrength& m : s.mistakes)
+      rows.push_back({{"name", m.name},
+                      {"shows", m.shows},
+                      {"rejected_by", m.rejected},
+                      {"cases", m.cases},
+                      {"problems", m.problems}});
+    list.push_back({{"lesson", s.lesson},
+                    {"clean", s.clean()},
+                    {"solution_passed", s.solution_passed},
+                    {"cases", s.cases},
+                    {"mistakes", rows}});
+  }
+  if (as_json)
+    fmt::print("{}\n", pretty(list));
+  else if (problems == 0)
+    fmt::print("Clean: {} known mistakes in {} lessons are all rejected and told apart, and every solution passes.\n",
+               mistakes, lessons.size());
+  else
+    fmt::print("{} of {} lessons are not clean.\n", problems, lessons.size());
+  return problems ? 1 : 0;
+}
+
+int grade_lessons(const GradeOptions& options) {
+  const std::string suites[] = {"evaluate", "kv_evaluate"};
+  if (!options.suite.empty() && std::find(std::begin(suites), std::end(suites), options.suite) == std::end(suites))
+    throw UsageError(fmt::format("no suite is called {}{}; there are evaluate and kv_evaluate", options.suite,
+                                 did_you_mean(options.suite, suites)));
+  if (options.strength) return grade_strength(options.lessons, options.json);
+  if (options.naming) return grade_naming(options.lessons, options.json);
+  std::vector<Lesson> lessons = chosen_lessons(options.lessons);
+
+  json list = json::array();
+  size_t passed = 0, total = 0;
+  for (Lesson& lesson : lessons) {
+    const bool written = fs::exists(lesson.mine);
+    const Alone lock = alone_with(lesson);
+    const bool built = written ? build_mine(lesson).ok : (must_build_solution(lesson), true);
+    bool all_passed = true;
+    for (const Suite suite : suites_of(lesson, options.suite)) {
+      const Grade g =
+          built ? grade(lesson, suite, written ? mine(lesson) : solution(lesson)) : not_compiled(lesson, suite);
+      passed += g.passed, total += g.cases.size();
+      all_passed = all_passed && g.all_passed();
+      list.push_back(to_json(g));
+      if (options.json) continue;
+      fmt::print("{:<18}{:<13}{:<27} {}\n", g.lesson, g.suite, g.graded, pass_rate(g.passed, g.cases.size()));
+      if (!g.story.empty()) fmt::print("\n{}\n", g.story);
+    }
+    if (written && options.suite.empty()) note_progress(lesson, all_passed);
+  }
+  if (total == 0)
+    throw UsageError(fmt::format("no case was executed: no lesson named has the suite {}", options.suite));
+  if (options.json)
+    fmt::print("{}\n", pretty(json{{"grades", list}, {"passed", passed}, {"total", total}}));
+  else
+    fmt::print("\n{}\n", pass_rate(passed, total));
+  return passed == total ? 0 : 1;
+}
+
+}  // namespace rungs

@@ -1,0 +1,69 @@
+// hint: the page's hints, one at a time.
+#include "hints.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "commands.hpp"
+#include "fold.hpp"
+#include "keyboard.hpp"
+#include "page.hpp"
+#include "rungs/base/terminal.hpp"
+#include "workspace.hpp"
+
+namespace rungs {
+
+static std::string one_hint(const Hint& hint, bool colour) {
+  return plain_words("**" + hint.title + "**", colour) + "\n" + plain_words(hint.text, colour) + "\n";
+}
+
+std::string next_hint(const Lesson& lesson, bool colour) {
+  const std::vector<Hint> hints = hints_of(lesson);
+  if (hints.empty()) return "The page of this lesson has no hints.\n";
+  const size_t read = std::min(hints_read(lesson), hints.size());
+  if (read == hints.size())
+    return one_hint(hints.back(), colour) +
+           fmt::format("That is the last hint; `{} read {}` shows the page.\n", typed(), lesson.name.substr(0, 2));
+  note_hints_read(lesson, read + 1);
+  const std::string left =
+      read + 1 < hints.size() ? fmt::format("{} of {} hints.\n", read + 1, hints.size()) : std::string();
+  return one_hint(hints[read], colour) + left;
+}
+
+/// What a program prints.
+static std::string output_of(const std::string& command) {
+  std::string text;
+  FILE* pipe = popen(command.c_str(), "r");
+  if (!pipe) return text;
+  char part[4096];
+  for (size_t n; (n = fread(part, 1, sizeof part, pipe)) > 0;) text.append(part, n);
+  pclose(pipe);
+  return text;
+}
+
+std::string difference_from_previous(const Lesson& lesson) {
+  for (const Lesson& before : all_lessons()) {
+    if (before.number() != lesson.number() - 1) continue;
+    if (!std::filesystem::exists(before.mine) || !std::filesystem::exists(lesson.mine)) return "";
+    return output_of(fmt::format("diff -u '{}' '{}'", before.mine.string(), lesson.mine.string()));
+  }
+  return "";
+}
+
+int hint_lesson(const HintCommand& command) {
+  const Lesson lesson = lesson_or_last(command.lesson);
+  const bool colour = wants_colour(stdout);
+  std::string text;
+  if (command.all) {
+    for (const Hint& hint : hints_of(lesson)) text += one_hint(hint, colour) + "\n";
+    note_hints_read(lesson, hints_of(lesson).size());
+  } else {
+    text = next_hint(lesson, colour);
+  }
+  for (const std::string& line : folded(text, std::min<size_t>(100, screen_size().columns))) fmt::print("{}\n", line);
+  return 0;
+}
+
+}  // namespace rungs
