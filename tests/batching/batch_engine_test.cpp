@@ -316,7 +316,8 @@ TEST_CASE("what can never be served gets one sentence") {
   says({.prompt = {}}, "the prompt has no tokens");
   says({.prompt = {0, 30}}, "token id 30 at position 1 is not in [0, 30)");
   says({.prompt = {0}, .max_tokens = 0}, "max_tokens: wanted at least 1, found 0");
-  says({.prompt = {0}, .sampling = {.temperature = -1}}, "temperature: wanted a number of at least 0, found -1");
+  says({.prompt = {0}, .sampling = {.temperature = -1}, .max_tokens = 1},
+       "temperature: wanted a number of at least 0, found -1");
   says({.prompt = Tokens(24, 5)}, "the prompt has 24 tokens, which leaves no room for one more in the context of 24");
   says({.prompt = Tokens(7, 5), .max_tokens = 3},
        "a prompt of 7 tokens and 3 more never fit into the cache, which holds 8: ask for fewer, or start the server "

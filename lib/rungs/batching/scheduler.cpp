@@ -39,9 +39,9 @@ int64_t Scheduler::submit(Request request) {
         fmt::format("a prompt of {} tokens and {} more never fit into the cache, which holds {}: ask for "
                     "fewer, or start the server with more --max-tokens-in-flight",
                     length, request.max_tokens, options_.blocks * options_.block_size));
-  const int64_t id = next_id_++;
   std::vector<int32_t> tokens = request.prompt;
-  Sampler sampler(request.sampling, request.seed);
+  Sampler sampler(request.sampling, request.seed);  // may throw
+  const int64_t id = next_id_++;
   requests_.emplace(id, RequestState{id, std::move(request), std::move(tokens), std::move(sampler)});
   waiting_.insert(id);
   return id;
