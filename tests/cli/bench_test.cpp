@@ -217,7 +217,7 @@ TEST_CASE("bench serve gives every request its tokens, in each way to serve") {
   }
   CHECK(tokens >= 12 * 8);
   const Outcome table = run_rungs(command);
-  CHECK(table.out == Contains("static batches"));
+  CHECK(table.out.find("static batches") != std::string::npos);
   check_fails(command + " --slots 0", 2, "--slots: wanted 1 to 1024, found 0");
   check_fails(command + " --shared 63", 2, "--shared: wanted 0 to 62, found 63");
 }
