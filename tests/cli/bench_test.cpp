@@ -200,6 +200,28 @@ TEST_CASE("bench engine refuses what it cannot measure") {
               tiny.folder.path().string() + ": wanted a context of 13 tokens or more, found 12");
 }
 
+TEST_CASE("bench serve gives every request its tokens, in each way to serve") {
+  const TinyLlama tiny(140);
+  const std::string command = "bench serve --requests 12 --slots 3 --seed 4 --model " + tiny.folder.path().string();
+  const Outcome run = run_rungs(command + " --shared 20 --rate 500 --json");
+  REQUIRE_MESSAGE(run.status == 0, run.err);
+  const json report = json::parse(run.out);
+  REQUIRE(report["modes"].size() == 3);
+  double tokens = 0;
+  for (const json& mode : report["modes"]) {
+    const double made = double(mode["tokens_per_second"]) * double(mode["seconds"]);
+    if (tokens == 0) tokens = made;
+    CHECK(made == doctest::Approx(tokens));  // the same requests in each
+    CHECK(mode["first_token_p50"] <= mode["first_token_p99"]);
+    CHECK((mode["prompt_tokens_found"] > 0) == (mode["mode"] == "continuous, shared prefixes"));
+  }
+  CHECK(tokens >= 12 * 8);
+  const Outcome table = run_rungs(command);
+  CHECK(table.out.find("static batches") != std::string::npos);
+  check_fails(command + " --slots 0", 2, "--slots: wanted 1 to 1024, found 0");
+  check_fails(command + " --shared 63", 2, "--shared: wanted 0 to 62, found 63");
+}
+
 namespace {
 
 /// A model, and programs in the place of llama.cpp's and llama2.c's that print what those do.

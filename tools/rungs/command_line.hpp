@@ -37,6 +37,7 @@ struct CommandLine {
   BenchCacheCommand cache{decoder, {10, 50, 100, 500, 1000}, 64, RUNGS_SOURCE_DIR "/bench/results/cache.json"};
   BenchBatchCommand batch{.model = stories, .batches = {1, 8, 16}, .out = RUNGS_SOURCE_DIR "/bench/results/batch.json"};
   BenchEngineCommand engine{.model = stories};
+  BenchServeCommand serve{.model = stories};
   BenchPeersCommand peers = {};
   RandomModelCommand random = {};
   InspectCommand inspect = {};

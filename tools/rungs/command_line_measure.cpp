@@ -9,8 +9,8 @@ namespace rungs {
 void add_measuring(CommandLine& line) {
   CLI::App* bench = line.app.add_subcommand("bench", "measure how long things take")->group("Measure");
   bench->require_subcommand(0, 1);
-  bench->final_callback([&line, bench] {
-    if (!line.chosen) throw UsageError("rungs bench needs a command: cache, batch, engine or peers");
+  bench->final_callback([&line] {
+    if (!line.chosen) throw UsageError("rungs bench needs a command: cache, batch, engine, serve or peers");
   });
   BenchCacheCommand& c = line.cache;
   CLI::App* cache = add_command(line, *bench, "Subcommands", "cache", "generation with and without the KV cache",
@@ -54,6 +54,22 @@ void add_measuring(CommandLine& line) {
   add_exact(engine);
   engine->add_option("--out", e.out, "a report")->type_name("FILE.json");
   engine->add_flag("--json", e.json, "print the report instead of the table");
+
+  BenchServeCommand& s = line.serve;
+  CLI::App* serve = add_command(line, *bench, "Subcommands", "serve", "many requests in static and continuous batches",
+                                [&s] { return bench_serve(s); });
+  serve->add_option("--model", s.model, "a directory, a .bin of llama2.c, or a .gguf")
+      ->default_str("weights/stories")
+      ->type_name("PATH");
+  serve->add_option("--requests", s.requests, "how many come")->capture_default_str();
+  serve->add_option("--rate", s.rate, "how many come in a second, at random times; 0: all at once")
+      ->capture_default_str();
+  serve->add_option("--slots", s.slots, "how many are served at once")->capture_default_str();
+  serve->add_option("--shared", s.shared, "tokens that every prompt begins with")->capture_default_str();
+  serve->add_option("--seed", s.seed, "of times, lengths and prompts")->capture_default_str();
+  add_threads(serve);
+  serve->add_option("--out", s.out, "a report")->type_name("FILE.json");
+  serve->add_flag("--json", s.json, "print the report instead of the table");
 
   BenchPeersCommand& p = line.peers;
   CLI::App* peers = add_command(line, *bench, "Subcommands", "peers", "this library beside another, turn by turn",

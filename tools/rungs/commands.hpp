@@ -162,6 +162,17 @@ struct BenchEngineCommand {
 };
 int bench_engine(const BenchEngineCommand& command);
 
+struct BenchServeCommand {
+  std::string model;
+  int64_t requests = 64, slots = 16;  ///< how many come; how many are served at once
+  double rate = 0;                    ///< how many come in a second; 0: all at the beginning
+  int64_t shared = 0;                 ///< tokens that every prompt begins with
+  int64_t seed = 1;
+  std::string out = {};  ///< .json; "": none
+  bool json = false;
+};
+int bench_serve(const BenchServeCommand& command);
+
 struct BenchPeersCommand {
   std::string model;               ///< a .gguf, or for llama2.c a .bin
   std::string llama_cpp, llama2c;  ///< the folder of llama.cpp's programs, or llama2.c's program

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 namespace rungs {
 
@@ -28,6 +30,26 @@ KvCache::KvCache(Device& device, const Config& config, int64_t sequences, int64_
     layers.push_back({device.allocate(shape, dtype), device.allocate(shape, dtype)});
   if (dtype != DType::f32 && !layers.empty() && layers[0].k.place() != Place::host)
     throw UsageError(fmt::format("a KV cache of CUDA: wanted f32, found {}; the CPU has the others", name_of(dtype)));
+}
+
+KvCache::KvCache(Device& device, const Config& config, int64_t sequences, const Paging& paging, DType dtype)
+    : KvCache(device, config, paging.blocks, paging.block_size, dtype) {
+  if (sequences < 1 || paging.blocks < 1 || paging.block_size < 1 || paging.blocks > INT32_MAX)
+    throw UsageError(
+        fmt::format("a paged KV cache: wanted at least one sequence and one block of one token, found {} "
+                    "sequences, {} blocks of {}",
+                    sequences, paging.blocks, paging.block_size));
+  if (!layers.empty() && layers[0].k.place() != Place::host)
+    throw UsageError("a paged KV cache: wanted the CPU, found CUDA, whose kernels read contiguous caches");
+  tables.resize(size_t(sequences));
+}
+
+void KvCache::copy_block(int32_t to, int32_t from) {
+  for (LayerCache& layer : layers)
+    for (Tensor* x : {&layer.k, &layer.v}) {
+      const ConstTensor block = std::as_const(*x)[from];
+      std::memcpy((*x)[to].raw(), block.raw(), block.bytes());
+    }
 }
 
 }  // namespace rungs

@@ -22,7 +22,6 @@ static void check(const Batch& batch, const Config& config, const KvCache* cache
   if (batch.rows() == 0) fail("a call needs at least one token");
   if (batch.rows() > max_rows)
     fail(fmt::format("a call of {} rows: this model was loaded for at most {}", batch.rows(), max_rows));
-  const int64_t room = cache ? cache->capacity() : config.max_seq_len;
   for (size_t n = 0; n < batch.token.size(); ++n) {
     if (batch.token[n] < 0 || batch.token[n] >= config.vocab_size)
       fail(fmt::format("token id {} at position {} is not in [0, {})", batch.token[n], batch.position[n],
@@ -30,10 +29,11 @@ static void check(const Batch& batch, const Config& config, const KvCache* cache
     if (batch.position[n] < 0 || batch.position[n] >= config.max_seq_len)
       fail(fmt::format("position {} is outside the model's context of {} tokens", batch.position[n],
                        config.max_seq_len));
-    if (batch.position[n] >= room)
-      fail(fmt::format("position {} is outside the cache, which has room for {} tokens", batch.position[n], room));
     if (cache && (batch.sequence[n] < 0 || batch.sequence[n] >= cache->sequences()))
       fail(fmt::format("sequence {} is not in [0, {})", batch.sequence[n], cache->sequences()));
+    const int64_t room = cache ? cache->room(batch.sequence[n]) : config.max_seq_len;
+    if (batch.position[n] >= room)
+      fail(fmt::format("position {} is outside the cache, which has room for {} tokens", batch.position[n], room));
   }
   for (const int32_t row : batch.logit_rows)
     if (row < 0 || row >= batch.rows())
@@ -49,6 +49,17 @@ static void find_segments(std::vector<Segment>& segments, const Batch& batch) {
       ++segments.back().count;
     else
       segments.push_back({n, 1, sequence, position});
+  }
+}
+
+/// Each segment's part of its block table.
+static void find_blocks(std::vector<Segment>& segments, const KvCache& cache) {
+  for (Segment& s : segments) {
+    const auto used = size_t((s.past + s.count + cache.capacity() - 1) / cache.capacity());
+    s.blocks = std::span(cache.tables[size_t(s.sequence)]).first(used);
+    for (const int32_t block : s.blocks)
+      if (block < 0 || block >= cache.blocks())
+        throw UsageError(fmt::format("block {} of sequence {} is not in [0, {})", block, s.sequence, cache.blocks()));
   }
 }
 
@@ -71,6 +82,7 @@ const Rows& RowsOnDevice::fill(Device& device, const Batch& batch, const Config&
   Tensor used = device_.view_rows(0, int64_t(host_.size()));
   device.upload(used, host_.data());
   find_segments(rows_.segments, batch);
+  if (cache && cache->is_paged()) find_blocks(rows_.segments, *cache);
   if (!cache)
     for (const Segment& segment : rows_.segments)
       if (segment.past != 0)

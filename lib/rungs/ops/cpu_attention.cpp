@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <utility>
 
 #include "rungs/ops/attention_sums.hpp"
 #include "rungs/ops/cpu_ops.hpp"
@@ -39,12 +41,73 @@ static void softmax_of_visible(Eigen::Map<Matrix>& scores, int64_t p, const Atte
   }
 }
 
+/// Where the tokens of one sequence lie in a tensor of keys or values: token s, counted from `first`, in a row of its
+/// own.
+struct TokenRows {
+  std::span<const int32_t> blocks = {};  // empty: all lie one behind the other
+  int64_t block_size = 0, first = 0;
+
+  int64_t row(int64_t s) const {
+    const int64_t p = first + s;
+    return blocks.empty() ? p : blocks[size_t(p / block_size)] * block_size + p % block_size;
+  }
+  /// How many of n tokens from s on lie one behind the other.
+  int64_t together(int64_t s, int64_t n) const {
+    return blocks.empty() ? n : std::min(n, block_size - (first + s) % block_size);
+  }
+};
+
+/// (B, capacity, G, D) seen as (B · capacity, G, D).
+static Tensor rows_of_blocks(Tensor& cache) {
+  const Shape& s = cache.shape();
+  return s.rank() == 4 ? cache.reshaped({s[0] * s[1], s[2], s[3]}) : cache.reshaped({s[0] * s[1], s[2]});
+}
+
+/// The first S tokens of a sequence, one behind the other.  rows: (B · capacity, G, D).
+static ConstTensor collected(Tensor& scratch, const Tensor& rows, const TokenRows& tokens, int64_t S) {
+  Shape shape = rows.shape();
+  shape = shape.rank() == 3 ? Shape{S, shape[1], shape[2]} : Shape{S, shape[1]};
+  if (!scratch || scratch.dtype() != rows.dtype() || scratch.dim(0) < S || scratch.cols() != rows.cols())
+    scratch = Tensor::uninitialised(shape, rows.dtype());
+  for (int64_t s = 0, n = 0; s < S; s += n) {
+    n = tokens.together(s, S - s);
+    const ConstTensor from = rows.view_rows(tokens.row(s), n);
+    std::memcpy(scratch.view_rows(s, n).raw(), from.raw(), from.bytes());
+  }
+  return std::as_const(scratch).view_rows(0, S);
+}
+
+// One query reads the blocks where they lie. Many queries read keys and values many times, in products of matrices:
+// for them the blocks are brought together first, which is little beside the products.
+void CpuOps::paged_attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Segment& segment,
+                             LayerCache& cache, const AttentionOptions& options) {
+  const auto& [begin, T, sequence, past, blocks] = segment;
+  TokenRows tokens{blocks, cache.k.dim(1)};
+  Tensor k_rows = rows_of_blocks(cache.k), v_rows = rows_of_blocks(cache.v);  // (B · capacity, G, D)
+  for (int64_t t = 0, n = 0; t < T; t += n) {
+    n = tokens.together(past + t, T - t);
+    Tensor new_k = k_rows.view_rows(tokens.row(past + t), n), new_v = v_rows.view_rows(tokens.row(past + t), n);
+    copy(new_k, k.view_rows(begin + t, n));  // (n, G, D)
+    copy(new_v, v.view_rows(begin + t, n));
+  }
+  Tensor out_s = out.view_rows(begin, T);         // (T, H, D)
+  const ConstTensor q_s = q.view_rows(begin, T);  // (T, H, D)
+  const int64_t S = past + T;
+  if (T > 1) return sdpa(out_s, q_s, collected(k_, k_rows, tokens, S), collected(v_, v_rows, tokens, S), options);
+  SdpaSizes sizes = require_sdpa(Place::host, out_s, q_s, k_rows, v_rows);
+  tokens.first = first_visible(options, S - 1);
+  sizes.S = S - tokens.first;
+  sdpa_one(out_s, q_s, k_rows, v_rows, tokens, sizes, options);
+}
+
 // Room for one query of the fullest cache, so that no token on the way there allocates.
 void CpuOps::attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
                        LayerCache* cache, const AttentionOptions& options) {
   const int64_t H = q.shape().rank() == 3 ? q.dim(1) : 1;
-  if (cache) need(scores_, chunks_of_keys(cache->k.dim(1)) * H * room_of_chunk(q.cols()));
-  attention_by_segment(*this, out, q, k, v, rows, cache, options);
+  const bool paged = cache && !rows.segments.empty() && !rows.segments[0].blocks.empty();
+  if (cache && !paged) need(scores_, chunks_of_keys(cache->k.dim(1)) * H * room_of_chunk(q.cols()));
+  if (!paged) return attention_by_segment(*this, out, q, k, v, rows, cache, options);
+  for (const Segment& s : rows.segments) paged_attention(out, q, k, v, s, *cache, options);
 }
 
 /// n elements of keys or values from `first` on, as f32: where they lie, or upcast into `room`.
@@ -58,8 +121,8 @@ static const float* as_floats(const Tensor& x, int64_t first, int64_t n, float* 
 // upcast where they lie in fewer bits. Each chunk of them has a softmax of its own, with its largest score, its sum and
 // its part of the result; in the end they are put together as if there had been one. (Milakov, Gimelshein 2018, "Online
 // normalizer calculation for softmax".) The chunks are the same on every number of threads, so the result is.
-void CpuOps::sdpa_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const SdpaSizes& sizes,
-                      const AttentionOptions& options) {
+void CpuOps::sdpa_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const TokenRows& tokens,
+                      const SdpaSizes& sizes, const AttentionOptions& options) {
   const int64_t S = sizes.S, D = sizes.D, H = sizes.H, row = sizes.G * D;
   const Heads heads{H, sizes.G, D};
   const int64_t chunks = chunks_of_keys(S), room = room_of_chunk(D);
@@ -76,9 +139,9 @@ void CpuOps::sdpa_one(Tensor& out, const Tensor& q, const Tensor& k, const Tenso
       const int64_t begin = chunk * keys_at_a_time, end = std::min(S, begin + keys_at_a_time), n = end - begin;
       float *sums = part(chunk, 0), *weights = sums + D + 2;  // of head 0; those of head h are h · room further
       const auto some_at_a_time = [&](const Tensor& x, const auto& work) {
-        for (int64_t s = begin; s < end; s += keys_in_cache) {
-          const int64_t some = std::min(keys_in_cache, end - s);
-          work(s - begin, as_floats(x, s * row, some * row, floats), some);
+        for (int64_t s = begin, some = 0; s < end; s += some) {
+          some = tokens.together(s, std::min(keys_in_cache, end - s));
+          work(s - begin, as_floats(x, tokens.row(s) * row, some * row, floats), some);
         }
       };
       some_at_a_time(k, [&](int64_t at, const float* keys, int64_t some) {
@@ -159,9 +222,9 @@ void CpuOps::sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v
   SdpaSizes sizes = require_sdpa(Place::host, out, q, k, v);
   if (sizes.T > 1) return sdpa_many(out, q, k, v, sizes, options);
   if (sizes.T == 0) return;
-  const int64_t first = first_visible(options, sizes.S - 1);
-  sizes.S -= first;
-  sdpa_one(out, q, k.view_rows(first, sizes.S), v.view_rows(first, sizes.S), sizes, options);
+  const TokenRows tokens{.first = first_visible(options, sizes.S - 1)};
+  sizes.S -= tokens.first;
+  sdpa_one(out, q, k, v, tokens, sizes, options);
 }
 
 }  // namespace rungs

@@ -8,6 +8,7 @@
 namespace rungs {
 
 struct SdpaSizes;
+struct TokenRows;
 
 /// Device, operations and steps on this machine, with several threads where there is enough work.
 class CpuOps : public Device, public Ops, public Steps {
@@ -43,14 +44,18 @@ class CpuOps : public Device, public Ops, public Steps {
 
  private:
   ConstTensor arranged(const Tensor& x, const Tensor& weight);
-  void sdpa_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const SdpaSizes& sizes,
-                const AttentionOptions& options);
+  void sdpa_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const TokenRows& tokens,
+                const SdpaSizes& sizes, const AttentionOptions& options);
   void sdpa_many(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const SdpaSizes& sizes,
                  const AttentionOptions& options);
+
+  void paged_attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Segment& segment,
+                       LayerCache& cache, const AttentionOptions& options);
 
   Tensor scores_;    // see sdpa_one; else for each thread (queries at a time, S)
   Tensor arranged_;  // x in the order in which a product reads it, where that is another
   Tensor upcast_;    // as f32, for each thread: keys or values of a cache in fewer bits
+  Tensor k_, v_;     // those of one sequence, collected from their blocks, (S, G, D)
 };
 
 /// From now on every operation of this thread's CpuOps takes up to n threads; otherwise as many as there are

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "rungs/tensor/tensor.hpp"
@@ -13,6 +14,9 @@ namespace rungs {
 struct Segment {
   int64_t first, count;
   int64_t sequence, past;
+  /// The sequence's block table, where the cache is paged: block i of it holds the tokens of positions [i, i + 1) ·
+  /// block_size. Empty where a sequence has one block, its own.
+  std::span<const int32_t> blocks = {};
 };
 
 /// The rows of one call on the device. Row n is token[n] of sequence[n] at position[n].
@@ -25,7 +29,8 @@ struct Rows {
   bool is_decode() const { return int64_t(segments.size()) == token.count(); }
 };
 
-/// One layer's keys and values: row p of sequence b belongs to the token at position p.
+/// One layer's keys and values: row p of sequence b belongs to the token at position p. In a paged cache, which the
+/// CPU has, B blocks of `capacity` tokens belong to whichever sequence has them in its block table.
 struct LayerCache {
   Tensor k, v;  ///< (B, capacity, G, D); with one head (B, capacity, D). f32; on the CPU also bf16, f16 or q8_0
 };
@@ -89,7 +94,7 @@ class Ops {
                          LayerCache* cache, const AttentionOptions& options = {}) = 0;
 };
 
-/// Ops::attention by `copy` and `sdpa`, segment by segment.
+/// Ops::attention by `copy` and `sdpa`, segment by segment. \throws UsageError for a paged cache.
 void attention_by_segment(Ops& ops, Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
                           LayerCache* cache, const AttentionOptions& options);
 

@@ -1,0 +1,334 @@
+#include "rungs/batching/batch_engine.hpp"
+
+#include "generate/tiny_model.hpp"
+#include "rungs/generate/generate.hpp"
+#include "rungs/model/random_llama.hpp"
+#include "rungs/ops/cpu_ops.hpp"
+
+using namespace rungs;
+using namespace rungs::test;
+
+TEST_SUITE_BEGIN("batching");
+
+using Tokens = std::vector<int32_t>;
+
+namespace {
+
+/// A request, and what it gets alone, from a contiguous cache.
+struct Known {
+  Request request;
+  Tokens text;
+  std::vector<std::vector<float>> logits;  // from which each token was drawn
+};
+
+Known known(Model& model, const Request& request) {
+  Known k{request, {}, {}};
+  GenerateOptions options{.sampling = request.sampling, .seed = request.seed, .max_tokens = request.max_tokens};
+  options.stop = request.stop;
+  options.pick = [&](std::span<const float> logits, const SampleOptions& sampling, double draw) {
+    k.logits.emplace_back(logits.begin(), logits.end());
+    return Sampler(sampling, 0).sample(logits, draw);
+  };
+  k.text = generate(model, {request.prompt}, options)[0];
+  return k;
+}
+
+/// Requests that begin alike in several ways, greedy and sampled, some of which end early.
+std::vector<Known> some_requests(Model& model, int64_t longest) {
+  std::vector<Known> all;
+  std::mt19937_64 random(5);
+  const auto any = [&](int64_t n) { return int64_t(random() % uint64_t(n)); };
+  Tokens common;
+  for (int i = 0; i < longest; ++i) common.push_back(int32_t(any(30)));
+  for (int i = 0; i < 40; ++i) {
+    Request r;
+    const int64_t shared = any(longest - 4), own = any(5) + (shared == 0);
+    r.prompt.assign(common.begin(), common.begin() + shared);
+    for (int64_t t = 0; t < own; ++t) r.prompt.push_back(int32_t(any(30)));
+    r.max_tokens = 1 + any(longest - int64_t(r.prompt.size()));
+    r.seed = random();
+    if (i % 3 > 0) r.sampling = {.temperature = 1.0, .top_k = i % 2 ? 9 : 0, .top_p = 0.95};
+    if (i % 4 == 0) r.stop = {int32_t(any(30)), int32_t(any(30)), int32_t(any(30))};
+    all.push_back(known(model, r));
+  }
+  return all;
+}
+
+/// What must hold between two steps, whatever happened.
+void check_invariants(const Scheduler& s) {
+  std::map<int32_t, int64_t> holders;
+  std::set<int64_t> slots;
+  for (const auto& [id, r] : s.requests()) {
+    const bool runs = s.running().contains(id);
+    CHECK(runs != s.waiting().contains(id));
+    CHECK(runs == (r.slot >= 0));
+    if (!runs) CHECK((r.blocks.empty() && r.computed == 0));
+    if (runs) CHECK(slots.insert(r.slot).second);
+    CHECK(r.computed < int64_t(r.tokens.size()));
+    CHECK(int64_t(r.blocks.size()) * s.options().block_size >= r.computed);
+    for (const int32_t block : r.blocks) ++holders[block];
+  }
+  int64_t held = 0;
+  for (int32_t block = 0; block < s.pool().blocks(); ++block) {
+    CHECK(s.pool().holders(block) == (holders.contains(block) ? holders[block] : 0));
+    held += s.pool().holders(block) > 0;
+  }
+  CHECK(s.pool().free() == s.pool().blocks() - held);
+}
+
+struct Counts {
+  int64_t preempted = 0, copied = 0, found = 0, cancelled = 0, finished = 0;
+};
+
+/// f32 sums of another order: a chunk's products group the same terms in another way. Logits here are near one, sums
+/// have at most 64 terms a layer; 2⁻¹⁸ is 32 units in the last place.
+constexpr float logit_tolerance = 0x1p-18f;
+
+/// One random schedule: requests come, are cancelled, and end; every text and all logits are those of running alone.
+void run_schedule(Model& model, const std::vector<Known>& requests, uint64_t seed, int64_t longest, Counts& counts) {
+  std::mt19937_64 random(seed);
+  const auto any = [&](int64_t n) { return int64_t(random() % uint64_t(n)); };
+  BatchingOptions options;
+  options.block_size = 1 + any(6);
+  options.blocks = (longest + options.block_size - 1) / options.block_size + any(12);
+  options.max_running = 1 + any(6);
+  options.max_rows = options.max_running + any(12);
+  options.prefix_caching = any(4) > 0;
+  options.continuous = any(4) > 0;
+  BatchEngine engine(model, options);
+  std::map<int64_t, size_t> which;
+  std::map<int64_t, Tokens> texts;
+  int64_t coming = 1 + any(10);
+  const auto watch = [&](int64_t id, int64_t position, std::span<const float> logits) {
+    const Known& k = requests[which.at(id)];
+    const auto& want = k.logits.at(size_t(position) - k.request.prompt.size());
+    float worst = 0;
+    for (size_t i = 0; i < logits.size(); ++i) worst = std::max(worst, std::fabs(logits[i] - want[i]));
+    CHECK(worst <= logit_tolerance);
+  };
+  for (int64_t step = 0; coming > 0 || !engine.idle(); ++step) {
+    REQUIRE(step < 4000);
+    while (coming > 0 && any(3) == 0) {
+      const auto i = size_t(any(int64_t(requests.size())));
+      which[engine.submit(requests[i].request)] = i;
+      --coming;
+    }
+    for (const DrawnToken& d : engine.step(watch)) {
+      texts[d.id].push_back(d.token);
+      if (d.finish == Finish::no) continue;
+      CHECK(texts[d.id] == requests[which.at(d.id)].text);
+      const auto& stop = requests[which.at(d.id)].request.stop;
+      CHECK((d.finish == Finish::stop) == (std::find(stop.begin(), stop.end(), d.token) != stop.end()));
+      which.erase(d.id);
+      ++counts.finished;
+    }
+    check_invariants(engine.scheduler());
+    if (!which.empty() && any(15) == 0) {
+      const int64_t victim = std::next(which.begin(), any(int64_t(which.size())))->first;
+      CHECK(engine.cancel(victim));
+      CHECK(!engine.cancel(victim));
+      which.erase(victim);
+      ++counts.cancelled;
+      check_invariants(engine.scheduler());
+    }
+  }
+  CHECK(which.empty());
+  CHECK(engine.scheduler().pool().free() == options.blocks);
+  counts.preempted += engine.scheduler().preemptions();
+  counts.found += engine.scheduler().found_tokens();
+  counts.copied += engine.stats().copies;
+}
+
+/// Every kind of event was met often: a schedule that never runs out of blocks would test nothing.
+void check_counts(const Counts& c, int64_t schedules) {
+  MESSAGE(schedules, " schedules: ", c.finished, " texts, ", c.preempted, " preemptions, ", c.cancelled, " cancelled, ",
+          c.found, " tokens found, ", c.copied, " blocks copied");
+  for (const int64_t count : {c.preempted, c.found, c.cancelled, c.finished}) CHECK(count > schedules / 10);
+  CHECK(c.copied > 0);
+}
+
+struct Loaded {
+  TinyModel files;
+  CpuOps ops;
+  std::unique_ptr<Model> model = load_model(ops, files.path);
+};
+
+/// A model whose call fails when it is told to.
+struct FailingModel final : Model {
+  explicit FailingModel(Model& of) : inner(of) {}
+  const Config& config() const override { return inner.config(); }
+  const Backend& backend() const override { return inner.backend(); }
+  int64_t max_rows() const override { return inner.max_rows(); }
+  void forward(Tensor& logits, const Batch& batch, KvCache* cache) override {
+    if (fails) throw Error("the model fails");
+    inner.forward(logits, batch, cache);
+  }
+  Model& inner;
+  bool fails = false;
+};
+
+/// All tokens that come until nothing is left to do, by request.
+std::map<int64_t, Tokens> run_to_the_end(BatchEngine& engine) {
+  std::map<int64_t, Tokens> texts;
+  while (!engine.idle())
+    for (const DrawnToken& d : engine.step()) texts[d.id].push_back(d.token);
+  return texts;
+}
+
+}  // namespace
+
+TEST_CASE("whoever joins, leaves, waits or shares: every request of a decoder gets what it gets alone") {
+  Loaded m;
+  const auto requests = some_requests(*m.model, 24);
+  Counts counts;
+  constexpr int64_t schedules = 2000;
+  for (uint64_t seed = 0; seed < schedules; ++seed) {
+    CAPTURE(seed);
+    run_schedule(*m.model, requests, seed, 24, counts);
+  }
+  check_counts(counts, schedules);
+}
+
+TEST_CASE("whoever joins, leaves, waits or shares: every request of a LLaMA gets what it gets alone") {
+  const Folder folder;
+  Config c;
+  c.model_type = "llama", c.max_seq_len = 48, c.hidden_size = 32, c.num_heads = 4, c.num_kv_heads = 2, c.head_dim = 8;
+  c.intermediate_size = 40, c.num_layers = 2, c.vocab_size = 30, c.epsilon = 1e-5f;
+  c.rotary = c.rms_norm = c.gated = true;
+  save_random_llama(folder.path(), c, DType::f32, 3);
+  CpuOps ops;
+  const auto model = load_model(ops, folder.path());
+  const auto requests = some_requests(*model, 48);
+  Counts counts;
+  constexpr int64_t schedules = 1000;
+  for (uint64_t seed = 0; seed < schedules; ++seed) {
+    CAPTURE(seed);
+    run_schedule(*model, requests, seed, 48, counts);
+  }
+  check_counts(counts, schedules);
+}
+
+TEST_CASE("a call of the model that fails gives back every block that was taken for it, and can be repeated") {
+  Loaded m;
+  FailingModel model(*m.model);
+  BatchEngine engine(model, {.blocks = 12, .block_size = 2, .max_running = 2, .max_rows = 4});
+  const Tokens one = {0, 5, 6, 7, 8, 9, 10}, two = {0, 24};
+  engine.submit({.prompt = one, .max_tokens = 5});
+  engine.submit({.prompt = two, .max_tokens = 5});
+  std::map<int64_t, Tokens> texts;
+  for (int step = 0; !engine.idle(); ++step) {
+    model.fails = true;
+    std::vector<int64_t> computed;
+    for (const auto& [id, r] : engine.scheduler().requests()) computed.push_back(r.computed);
+    CHECK_THROWS_WITH_AS(engine.step(), "the model fails", Error);
+    check_invariants(engine.scheduler());
+    size_t i = 0;
+    for (const auto& [id, r] : engine.scheduler().requests()) {
+      CHECK(r.computed == computed[i++]);
+      CHECK(int64_t(r.blocks.size()) == (r.computed + 1) / 2);
+    }
+    model.fails = false;
+    for (const DrawnToken& d : engine.step()) texts[d.id].push_back(d.token);
+  }
+  CHECK(texts[0] == generate(*m.model, {one}, {.max_tokens = 5})[0]);
+  CHECK(texts[1] == generate(*m.model, {two}, {.max_tokens = 5})[0]);
+}
+
+TEST_CASE("where blocks run out the newest request gives way, and its text is the same") {
+  Loaded m;
+  BatchEngine engine(*m.model, {.blocks = 6, .block_size = 4, .max_running = 2, .max_rows = 8});
+  const Tokens one = {0, 5, 6}, two = {0, 24, 25};
+  engine.submit({.prompt = one, .max_tokens = 20});
+  engine.submit({.prompt = two, .sampling = {.temperature = 1}, .seed = 4, .max_tokens = 20});
+  int64_t newest_stepped_back = 0;
+  std::map<int64_t, Tokens> texts;
+  while (!engine.idle()) {
+    for (const DrawnToken& d : engine.step()) texts[d.id].push_back(d.token);
+    for (const auto& [id, r] : engine.scheduler().requests()) {
+      if (id == 0) CHECK(r.preempted == 0);
+      newest_stepped_back += id == 1 && r.preempted > 0;
+    }
+  }
+  CHECK(newest_stepped_back > 0);
+  CHECK(texts[0] == generate(*m.model, {one}, {.max_tokens = 20})[0]);
+  CHECK(texts[1] == generate(*m.model, {two}, {.sampling = {.temperature = 1}, .seed = 4, .max_tokens = 20})[0]);
+}
+
+TEST_CASE("a long prompt is fed in chunks while others decode") {
+  Loaded m;
+  BatchEngine engine(*m.model, {.blocks = 12, .block_size = 4, .max_running = 2, .max_rows = 4});
+  engine.submit({.prompt = {0, 5}, .max_tokens = 8});
+  CHECK(engine.step().size() == 1);
+  engine.submit({.prompt = Tokens(12, 24), .max_tokens = 2});
+  for (int chunk = 0; chunk < 3; ++chunk) {  // 3 tokens of it beside one of the other
+    const auto drawn = engine.step();
+    CHECK(drawn.size() == 1);
+    CHECK(drawn[0].id == 0);
+    CHECK(engine.scheduler().requests().at(1).computed == 3 * (chunk + 1));
+  }
+  CHECK(engine.step().size() == 2);
+}
+
+TEST_CASE("static batches: nobody joins until all have ended; continuous ones: whoever waits takes a free slot") {
+  Loaded m;
+  for (const bool continuous : {false, true}) {
+    BatchEngine engine(*m.model,
+                       {.blocks = 30, .block_size = 4, .max_running = 2, .max_rows = 8, .continuous = continuous});
+    for (const int64_t tokens : {2, 6, 2}) engine.submit({.prompt = {0, 5}, .max_tokens = tokens});
+    engine.step(), engine.step(), engine.step();
+    CHECK(engine.scheduler().running().contains(2) == continuous);
+    run_to_the_end(engine);
+    CHECK(engine.stats().steps == (continuous ? 6 : 8));
+  }
+}
+
+TEST_CASE("what prompts begin with is computed once, and a shared block is copied before it is written") {
+  Loaded m;
+  BatchEngine engine(*m.model, {.blocks = 12, .block_size = 4, .max_running = 3, .max_rows = 24});
+  const Tokens prompt = {0, 5, 6, 7, 8, 9, 10, 11};  // two whole blocks
+  const Tokens want = generate(*m.model, {prompt}, {.max_tokens = 6})[0];
+  engine.submit({.prompt = prompt, .max_tokens = 6});
+  engine.step();
+  CHECK(engine.stats().rows == 8);
+  engine.submit({.prompt = prompt, .max_tokens = 6});
+  engine.step();
+  CHECK(engine.stats().rows == 8 + 1 + 1);  // only its last token was fed
+  CHECK(engine.stats().copies == 1);
+  const auto& [first, second] = std::pair(engine.scheduler().requests().at(0), engine.scheduler().requests().at(1));
+  CHECK(first.blocks[0] == second.blocks[0]);
+  CHECK(first.blocks[1] != second.blocks[1]);
+  CHECK(engine.scheduler().pool().holders(first.blocks[0]) == 2);
+  Tokens rest(want.begin() + 2, want.end());
+  auto texts = run_to_the_end(engine);
+  CHECK(texts[0] == rest);
+  CHECK(texts[1] == Tokens(want.begin() + 1, want.end()));
+  engine.submit({.prompt = prompt, .max_tokens = 6});  // nobody holds the blocks now
+  CHECK(run_to_the_end(engine)[2] == want);
+  CHECK(engine.scheduler().found_tokens() == 14);
+}
+
+TEST_CASE("what can never be served gets one sentence") {
+  Loaded m;
+  BatchEngine engine(*m.model, {.blocks = 2, .block_size = 4, .max_running = 2, .max_rows = 8});
+  const auto says = [&](const Request& request, const char* sentence) {
+    CHECK_THROWS_WITH_AS(engine.submit(request), sentence, UsageError);
+  };
+  says({.prompt = {}}, "the prompt has no tokens");
+  says({.prompt = {0, 30}}, "token id 30 at position 1 is not in [0, 30)");
+  says({.prompt = {0}, .max_tokens = 0}, "max_tokens: wanted at least 1, found 0");
+  says({.prompt = {0}, .sampling = {.temperature = -1}, .max_tokens = 1},
+       "temperature: wanted a number of at least 0, found -1");
+  says({.prompt = Tokens(24, 5)}, "the prompt has 24 tokens, which leaves no room for one more in the context of 24");
+  says({.prompt = Tokens(7, 5), .max_tokens = 3},
+       "a prompt of 7 tokens and 3 more never fit into the cache, which holds 8: ask for fewer, or start the server "
+       "with more --max-tokens-in-flight");
+  CHECK(engine.idle());
+  engine.submit({.prompt = Tokens(7, 5), .max_tokens = 2});
+  CHECK(run_to_the_end(engine)[0].size() == 2);
+  CHECK_THROWS_WITH_AS(BatchEngine(*m.model, {.blocks = 2, .max_running = 9, .max_rows = 8}),
+                       "tokens of a step: wanted one for each of 9 requests at once, found 8", UsageError);
+  CHECK_THROWS_WITH_AS(BatchEngine(*m.model, {.blocks = 2, .max_rows = 64, .context = 25}),
+                       "context: wanted 1 to 24, which is the model's, found 25", UsageError);
+}
+
+TEST_SUITE_END();
