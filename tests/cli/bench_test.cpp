@@ -202,8 +202,8 @@ TEST_CASE("bench engine refuses what it cannot measure") {
 
 TEST_CASE("bench serve gives every request its tokens, in each way to serve") {
   const TinyLlama tiny(140);
-  const std::string command = "bench serve --requests 12 --slots 3 --seed 4 --model " + tiny.folder.path().string();
-  const Outcome run = run_rungs(command + " --shared 20 --rate 500 --json");
+  const std::string command = "bench serve --requests 12 --seed 4 --model " + tiny.folder.path().string();
+  const Outcome run = run_rungs(command + " --slots 3 --shared 20 --rate 500 --json");
   REQUIRE_MESSAGE(run.status == 0, run.err);
   const json report = json::parse(run.out);
   REQUIRE(report["modes"].size() == 3);

@@ -142,7 +142,7 @@ bool Scheduler::admit(RequestState& r, int64_t rows) {
   }
   waiting_.erase(r.id);
   running_.insert(r.id);
-  if (r.preempted == 0) {
+  if (r.found < 0) {
     r.found = r.computed;
     prompt_tokens_ += int64_t(r.request.prompt.size());
     found_tokens_ += r.found;

@@ -20,8 +20,8 @@ struct RequestState {
   int64_t slot = -1;                          ///< sequence number in the cache; -1: it waits
   std::vector<int32_t> blocks = {};           ///< the block table
   std::vector<BlockPool::Prefix> names = {};  ///< of its first blocks, which others may find
-  int64_t found = 0;                          ///< tokens of the prompt that others had computed when it began
-  int64_t preempted = 0;                      ///< how often its blocks were taken away
+  int64_t found = -1;     ///< tokens of the prompt that others had computed when it began; -1: it has not begun
+  int64_t preempted = 0;  ///< how often its blocks were taken away
 
   int64_t left() const { return int64_t(tokens.size()) - computed; }
   int64_t drawn() const { return int64_t(tokens.size() - request.prompt.size()); }
