@@ -27,9 +27,10 @@ TEST_CASE("colours take no room on a line, and a character of several bytes take
 
 TEST_CASE("what is too long loses its middle, and says so") {
   const Lines lines = {"1", "2", "3", "4", "5", "6"};
-  CHECK(shortened(lines, 6, "more") == lines);
-  CHECK(shortened(lines, 5, "rungs check 06") == Lines{"1", "2", "... 2 lines more: rungs check 06", "5", "6"});
-  CHECK(shortened(lines, 0, "x") == Lines{"... 4 lines more: x", "5", "6"});
+  CHECK(shortened(lines, 6, 40, "more") == lines);
+  CHECK(shortened(lines, 5, 40, "rungs check 06") == Lines{"1", "2", "... 2 lines more: rungs check 06", "5", "6"});
+  CHECK(shortened(lines, 5, 20, "rungs check 06") == Lines{"1", "2", "... 2 lines more", "5", "6"});
+  CHECK(shortened(lines, 0, 40, "x") == Lines{"... 4 lines more: x", "5", "6"});
 }
 
 TEST_SUITE_END();

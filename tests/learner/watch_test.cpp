@@ -126,6 +126,7 @@ TEST_CASE("at 40 columns no line of watch is wider, and without colour nothing i
   Terminal terminal(watch(learner), 40, 20);
   REQUIRE(terminal.shows("cases 0"));
   CHECK(terminal.shows("Pass rate: 0.00%"));
+  CAPTURE(terminal.screen);
   CHECK(widest(terminal.screen) <= 40);
   CHECK(std::count(terminal.screen.begin(), terminal.screen.end(), '\n') < 20);
   CHECK(terminal.screen.find('\x1b') == std::string::npos);

@@ -53,12 +53,14 @@ std::vector<std::string> folded(std::string_view text, size_t columns) {
   return lines;
 }
 
-std::vector<std::string> shortened(std::vector<std::string> lines, size_t rows, const std::string& where) {
+std::vector<std::string> shortened(std::vector<std::string> lines, size_t rows, size_t columns,
+                                   const std::string& where) {
   rows = std::max<size_t>(3, rows);
   if (lines.size() <= rows) return lines;
   const size_t cut = lines.size() - rows + 1;
   const auto first = lines.end() - std::ptrdiff_t(cut) - 2;
   *first = fmt::format("... {} lines more: {}", cut, where);
+  if (first->size() > columns) *first = fmt::format("... {} lines more", cut);
   lines.erase(first + 1, lines.end() - 2);
   return lines;
 }

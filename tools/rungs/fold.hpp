@@ -12,7 +12,8 @@ namespace rungs {
 std::vector<std::string> folded(std::string_view text, size_t columns);
 
 /// At most `rows` lines (at least 3): in place of those in the middle a line says how many there are, and `where` they
-/// can be read; the last two stay.
-std::vector<std::string> shortened(std::vector<std::string> lines, size_t rows, const std::string& where);
+/// can be read where `columns` have room for that; the last two stay.
+std::vector<std::string> shortened(std::vector<std::string> lines, size_t rows, size_t columns,
+                                   const std::string& where);
 
 }  // namespace rungs

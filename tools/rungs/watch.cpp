@@ -144,10 +144,10 @@ void Watch::draw(const std::string& status) {
   const std::string number = number_of(lesson_);
   std::vector<std::string> extra = folded(below_, size.columns);
   if (!extra.empty())
-    extra = shortened({extra.begin(), extra.end()}, room > 6 ? room - 4 : 3, typed() + " read " + number);
+    extra = shortened({extra.begin(), extra.end()}, room > 6 ? room - 4 : 3, size.columns, typed() + " read " + number);
   std::vector<std::string> lines = folded(text_, size.columns);
-  lines =
-      shortened(std::move(lines), room > extra.size() + 1 ? room - extra.size() - 1 : 1, typed() + " check " + number);
+  lines = shortened(std::move(lines), room > extra.size() + 1 ? room - extra.size() - 1 : 1, size.columns,
+                    typed() + " check " + number);
   std::string screen = "\033[H\033[2J";
   for (const std::string& line : lines) screen += line + "\n";
   if (!extra.empty()) screen += "\n";
