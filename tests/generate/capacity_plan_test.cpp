@@ -27,6 +27,12 @@ TEST_CASE("with the cache prompts are fed in calls of up to 512 rows, and the lo
   CHECK(plan({10, 1020}, true).capacity == 1024);  // there the context ends
 }
 
+TEST_CASE("a model is loaded for the positions that will be used, however many it knows") {
+  CHECK(plan({10, 256}, true, 1 << 24).context == 288);
+  CHECK(plan({10, 256}, false, 1 << 24).context == 288);
+  CHECK(plan({5000}, true).context == 1024);
+}
+
 TEST_CASE("without the cache whole sequences are fed, in calls of up to 2048 rows where they are no longer") {
   CHECK(plan({256}, false).max_rows == 288);
   CHECK(plan({256, 256, 256}, false).max_rows == 3 * 288);

@@ -212,10 +212,9 @@ int generate_text(const GenerateCommand& command) {
   const std::unique_ptr<Tokenizer> tokenizer = engine->tokenizer(path);
   check_vocabulary(*tokenizer, path, config);
 
-  const int64_t context = command.options.context ? command.options.context : config.max_seq_len;
-  if (context < 1 || context > config.max_seq_len)
-    throw UsageError(
-        fmt::format("context: wanted 1 to {}, which is the model's, found {}", config.max_seq_len, context));
+  const int64_t most = config.usable_context(), context = command.options.context ? command.options.context : most;
+  if (context < 1 || context > most)
+    throw UsageError(fmt::format("context: wanted 1 to {}, which is the model's, found {}", most, context));
   Session session{command, *engine, *tokenizer, config, command.options, context};
   session.options.stop = config.eos;
   if (config.eos.empty() && tokenizer->eos()) session.options.stop = {*tokenizer->eos()};

@@ -13,7 +13,7 @@ LoadOptions plan_load(std::span<const int64_t> lengths, const GenerateOptions& o
     longest_fed = std::max(longest_fed, rows);
     longest = std::max(longest, end);
   }
-  LoadOptions plan{.context = options.context};
+  LoadOptions plan{.context = options.context ? options.context : longest};
   plan.max_rows = options.cache ? std::max(B, std::min(fed, enough)) : std::max(longest_fed, std::min(fed, 4 * enough));
   if (options.cache) plan.sequences = B, plan.capacity = longest;
   return plan;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "rungs/base/fields.hpp"
 #include "rungs/checkpoint/llama2c.hpp"
 #include "rungs/model/generation_config.hpp"
@@ -104,6 +106,11 @@ static Config config_of_bin(const std::filesystem::path& path) {
 
 bool is_llama2c(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path) && path.extension() != ".safetensors" && !is_gguf(path);
+}
+
+int64_t Config::usable_context() const {
+  const bool limited = rotary && rope.scaling == RopeConfig::Scaling::dynamic;
+  return limited ? std::min(max_seq_len, rope.original_context) : max_seq_len;
 }
 
 Config load_config(const std::filesystem::path& directory_or_bin) {

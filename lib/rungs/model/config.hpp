@@ -32,6 +32,8 @@ struct Config {
   std::filesystem::path directory;  ///< where it was read, or the llama2.c file: for messages
 
   bool is_llama() const { return model_type == "llama"; }  ///< otherwise the decoder of part I
+  /// Positions that the engine can feed: the context length, with dynamic rope scaling no more than the original one.
+  int64_t usable_context() const;
 };
 
 /// Reads DIR/config.json, in the form of any version of transformers, and what generation_config.json says of the end

@@ -1,7 +1,6 @@
 // How a LLaMA's weights are found in its files.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
 #include "rungs/checkpoint/llama2c.hpp"
@@ -18,8 +17,8 @@ static Config limited(Config c, int64_t context) {
                                  context, c.max_seq_len));
   if (context > 0)
     c.max_seq_len = context;
-  else if (c.rope.scaling == RopeConfig::Scaling::dynamic)
-    c.max_seq_len = std::min(c.max_seq_len, c.rope.original_context);
+  else
+    c.max_seq_len = c.usable_context();
   return c;
 }
 
