@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "cli.hpp"
+#include "contains.hpp"
 #include "suggest.hpp"
 
 using namespace rungs;
@@ -72,6 +73,23 @@ TEST_CASE("wrong usage ends with status 2 and one sentence") {
   check_fails("logits --out x.npy --tokens y --text z", 2, "--tokens excludes --text");
   check_fails("logits --tokens x.npy --out y.npy --chunk 2 --no-cache", 2, "--chunk excludes --no-cache");
   check_fails("start", 2, "LESSON is required");
+}
+
+TEST_CASE("what cannot be written is said, whoever writes it, and nothing half-written stays") {
+  const Folder folder;
+  const std::string err = folder / "err";
+  for (const char* words : {"list", "inspect weights/stories", "generate --model weights/decoder --max-tokens 2",
+                            "generate --model weights/decoder --max-tokens 2 --json"}) {
+    CAPTURE(words);
+    const int status = std::system((std::string("'" RUNGS_COMMAND "' ") + words + " >/dev/full 2>" + err).c_str());
+    CHECK(WEXITSTATUS(status) == 3);
+    CHECK(read_text(err).ends_with("rungs: standard output could not be written to the end\n"));
+  }
+  const std::string file = folder / "model.gguf";
+  const Outcome run = run_rungs("convert weights/stories " + file, "ulimit -f 100;");
+  CHECK(run.status == 3);
+  CHECK(run.err == Contains("model.gguf: could not be written to the end: File too large"));
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);  // what the runs have said
 }
 
 TEST_SUITE_END();

@@ -1,6 +1,7 @@
 // The command line of Rungs: what learns and what uses, and what is done with what was chosen.
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 
 #include "command_line.hpp"
@@ -288,6 +289,8 @@ std::string version() {
                      uses_bf16_dot() ? "; dot products of bf16" : "");
 }
 
+constexpr const char* output_not_written = "standard output could not be written to the end";
+
 int run(int argc, char** argv) {
   CommandLine line{argv};
   line.app.require_subcommand(0, 1);
@@ -313,7 +316,7 @@ int run(int argc, char** argv) {
     return 0;
   }
   const int status = line.chosen();
-  if (std::fflush(stdout) != 0) throw FileError("standard output could not be written to the end");
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) throw FileError(output_not_written);
   return status;
 }
 
@@ -331,6 +334,7 @@ int fail(int status, const std::string& sentence) {
 int main(int argc, char** argv) {
   using namespace rungs;
   name_files_cut_short();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow further is said, as a full disk is
   try {
     return run(argc, argv);
   } catch (const UsageError& e) {
@@ -340,6 +344,6 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return fail(1, "there is not enough memory");
   } catch (const std::exception& e) {
-    return fail(1, e.what());
+    return std::ferror(stdout) ? fail(3, output_not_written) : fail(1, e.what());
   }
 }
