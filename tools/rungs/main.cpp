@@ -3,6 +3,8 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <exception>
 
 #include "command_line.hpp"
 #include "engine.hpp"
@@ -290,6 +292,7 @@ std::string version() {
 }
 
 constexpr const char* output_not_written = "standard output could not be written to the end";
+constexpr const char* no_memory = "there is not enough memory";
 
 int run(int argc, char** argv) {
   CommandLine line{argv};
@@ -328,11 +331,25 @@ int fail(int status, const std::string& sentence) {
   return status;
 }
 
+/// What is called where an exception cannot be thrown: the JSON library allocates in destructors. To say so must take
+/// no memory.
+[[noreturn]] void end_without_memory() {
+  if (const std::exception_ptr thrown = std::current_exception()) try {
+      std::rethrow_exception(thrown);
+    } catch (const std::bad_alloc&) {
+      for (const char* part : {"rungs: ", no_memory, "\n"}) std::fputs(part, stderr);
+      std::_Exit(1);
+    } catch (...) {
+    }
+  std::abort();
+}
+
 }  // namespace
 }  // namespace rungs
 
 int main(int argc, char** argv) {
   using namespace rungs;
+  std::set_terminate(end_without_memory);
   name_files_cut_short();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow further is said, as a full disk is
   try {
@@ -342,7 +359,7 @@ int main(int argc, char** argv) {
   } catch (const FileError& e) {
     return fail(3, e.what());
   } catch (const std::bad_alloc&) {
-    return fail(1, "there is not enough memory");
+    return fail(1, no_memory);
   } catch (const std::exception& e) {
     return std::ferror(stdout) ? fail(3, output_not_written) : fail(1, e.what());
   }

@@ -37,7 +37,8 @@ class BatchEngine {
   bool cancel(int64_t id) { return scheduler_.cancel(id); }
   bool idle() const { return scheduler_.requests().empty(); }
   /// One call of the model. Returns what was drawn; `on_logits` sees from which logits. \throws Error where the model
-  /// fails: the requests stay, and blocks taken for this step are given back.
+  /// fails: the requests stay, and blocks taken for this step are given back. std::bad_alloc: this engine is of no more
+  /// use, the model is.
   std::vector<DrawnToken> step(const OnLogits& on_logits = {});
 
   const Scheduler& scheduler() const { return scheduler_; }

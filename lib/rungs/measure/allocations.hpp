@@ -8,4 +8,8 @@ namespace rungs {
 /// Calls of malloc and its relatives so far, by every thread; operator new and Eigen among the callers.
 int64_t allocations();
 
+/// The n-th allocation of this thread from now on (from 1) fails once, as if there were no more memory; 0: none does.
+/// Returns false where nothing can fail, which is so under the address sanitizer.
+bool fail_allocation(int64_t n);
+
 }  // namespace rungs
