@@ -9,7 +9,7 @@
 #   06_causal_mask_test       its suites, as doctest cases
 #   06_causal_mask_piece      the file that takes part in rungs_mine, the capstone: the learner's where it passed
 # A lesson whose solution is solution.cu is about CUDA. Its program runs the kernels on the host's engine, its runner
-# processes run them under the checker, and it takes no part in rungs_mine. With KERNELS it calls those of kernels/. From broken.cu it has one program more,
+# processes run them under the checker, and it takes part in rungs_mine_emulator. With KERNELS it calls those of kernels/. From broken.cu it has one program more,
 #   16_cuda_first_broken      kernels that are wrong on purpose, under the checker: for the page's sessions
 # The functions above add_lesson are its parts, and read its variables: source, made, solution, ending, kernels, ...
 set_property(GLOBAL PROPERTY RUNGS_LESSONS "")
@@ -162,7 +162,7 @@ function(add_yours name)
   endif()
 endfunction()
 
-# The file that takes part in rungs_mine, optimized, and written by `rungs generate --mine` like that of the runner.
+# The file that takes part in rungs_mine or rungs_mine_emulator, optimized, and written by `rungs generate --mine` like that of the runner.
 function(add_piece name)
   set(piece ${PROJECT_BINARY_DIR}/mine/${name}_piece.cpp)
   set_source_files_properties(${piece} PROPERTIES GENERATED ON)
@@ -170,7 +170,11 @@ function(add_piece name)
   target_include_directories(${name}_piece PRIVATE ${source} ${PROJECT_SOURCE_DIR}/lessons)
   target_link_libraries(${name}_piece PRIVATE rungs)
   target_compile_options(${name}_piece PRIVATE -w)
-  target_precompile_headers(${name}_piece REUSE_FROM common_headers)
+  if(kernels)
+    kernel_target_options(${name}_piece PLAIN)
+  else()
+    target_precompile_headers(${name}_piece REUSE_FROM common_headers)
+  endif()
 endfunction()
 
 function(add_lesson_tests name)
@@ -221,9 +225,7 @@ function(add_lesson name)
   add_cases(${name})
   add_runners(${name})
   add_yours(${name})
-  if(NOT kernels)
-    add_piece(${name})
-  endif()
+  add_piece(${name})
   add_lesson_tests(${name})
 
   string(REPLACE ";" " " line "${name};${LESSON_BUILDS_ON}")

@@ -91,4 +91,34 @@ TEST_CASE("with every lesson written, a story runs through each of them, and is 
   CHECK(learner.out == text);
 }
 
+/// A solution whose launches say on stderr, once, that they run.
+static std::string launching(const std::string& lesson) {
+  std::string code = solution_of(lesson);
+  size_t found = 0;
+  for (size_t at = 0; (at = code.find("launch(", at)) != code.npos; at += 16) {
+    code.insert(at, "says(), ");
+    ++found;
+  }
+  REQUIRE(found > 0);
+  return "#include <cstdio>\nstatic void says() { static const int said = std::fputs(\"runs " + lesson +
+         "\\n\", stderr); (void)said; }\n" + code;
+}
+
+TEST_CASE("with kernels written, a story runs through them, and is the library's to the letter") {
+  Learner learner;
+  for (const char* name : {"18_cuda_reduce", "19_cuda_attention", "21_tensor_cores"})
+    learner.writes(name, launching(name));
+  CHECK(learner.types("generate --mine --backend cuda --on emulator " + story) == 0);
+  CHECK(lines_with("runs ", learner.text) ==
+        std::set<std::string>{"runs 18_cuda_reduce", "runs 19_cuda_attention", "runs 21_tensor_cores"});
+  CHECK(learner.text == Contains("On the library's:\n  07_generate "));
+  CHECK(learner.text == Contains("  16_cuda_first     add  not started: rungs start 16\n"));
+  const std::string text = learner.out;
+  CHECK(learner.types("generate " + story) == 0);
+  CHECK(learner.out == text);
+
+  CHECK(learner.types("generate --mine --backend cuda-naive " + story) == 2);
+  CHECK(learner.text == Contains("--mine runs your kernels: --backend cuda, or cpu"));
+}
+
 TEST_SUITE_END();

@@ -1,9 +1,7 @@
 // rungs generate --mine: generation on the learner's own code.
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cstring>
-
+#include "become.hpp"
 #include "commands.hpp"
 #include "rungs/base/file.hpp"
 #include "rungs/base/terminal.hpp"
@@ -29,10 +27,20 @@ static Judged judge(const Lesson& lesson, Progress& progress) {
   return {"", lesson.mine};
 }
 
-int generate_on_mine(char** argv) {
+static std::string program_for(const DeviceChoice& device) {
+  if (device.backend == "cuda-naive")
+    throw UsageError("--mine runs your kernels: --backend cuda, or cpu; cuda-naive is the first rung of each of ours");
+  if (device.backend == "cpu") return "rungs_mine";
+  return device.on == "gpu" ? "rungs_mine_gpu" : "rungs_mine_emulator";
+}
+
+int generate_on_mine(const GenerateCommand& command) {
+  const std::string program = program_for(command.device);
+  require_program(program);
   const fs::path folder = fs::path(RUNGS_BINARY_DIR) / "mine";
   std::vector<Lesson> lessons = all_lessons();
-  std::erase_if(lessons, [](const Lesson& l) { return l.has_kernels(); });  // it runs on the CPU
+  const bool cuda = command.device.backend != "cpu";
+  if (!cuda) std::erase_if(lessons, [](const Lesson& l) { return l.has_kernels(); });
   std::string rows;
   {
     Progress progress("judging your lessons", int64_t(lessons.size()));
@@ -42,16 +50,14 @@ int generate_on_mine(char** argv) {
       rows += fmt::format("      {{\"{}\", \"{}\"}},\n", lesson.name, judged.state);
     }
   }
-  write_where_different(folder / "my_lessons.cpp",
-                        fmt::format("// Made by rungs generate --mine.\n#include \"mine_ops.hpp\"\n\n"
+  write_where_different(folder / (cuda ? "my_kernels.cpp" : "my_lessons.cpp"),
+                        fmt::format("// Made by rungs generate --mine.\n#include \"my_lessons.hpp\"\n\n"
                                     "const std::vector<rungs::MyLesson>& rungs::my_lessons() {{\n"
                                     "  static const std::vector<MyLesson> list = {{\n{}  }};\n  return list;\n}}\n",
                                     rows));
-  const Build b = build({"rungs_mine"});
+  const Build b = build({program});
   if (!b.ok) throw Error("your files pass one by one, but do not build together:\n" + b.output);
-  const std::string program = RUNGS_BINARY_DIR "/bin/rungs_mine";
-  execv(program.c_str(), argv);
-  throw Error(fmt::format("{}: cannot be started: {}", program, std::strerror(errno)));
+  become(program, command.device.argv);
 }
 
 }  // namespace rungs

@@ -87,8 +87,9 @@ struct GenerateCommand {
   DeviceChoice device = {};
 };
 int generate_text(const GenerateCommand& command);
-/// Judges the learner's files, builds rungs_mine of those that passed, and becomes it, with the same command line.
-int generate_on_mine(char** argv);
+/// Judges the learner's files, builds rungs_mine of those that passed, or where a CUDA backend is asked for the program
+/// of their kernels, and becomes it, with the same command line.
+int generate_on_mine(const GenerateCommand& command);
 
 struct LogitsCommand {
   std::string model = {};      ///< directory, or a .bin of llama2.c

@@ -131,7 +131,7 @@ void add_show(CommandLine& line) {
 void add_use(CommandLine& line) {
   GenerateCommand& g = line.generate;
   CLI::App* generate = add_command(line, line.app, "Use", "generate", "continue texts", [&line, &g] {
-    return g.mine && !engine_is_mine ? generate_on_mine(line.argv) : generate_text(g);
+    return g.mine && !engine_is_mine ? generate_on_mine(g) : generate_text(g);
   });
   generate->add_option("--model", g.model, "a Hugging Face directory, a .bin of llama2.c, or a .gguf")
       ->default_str("weights/stories")
@@ -165,7 +165,7 @@ void add_use(CommandLine& line) {
       ->capture_default_str();
   generate->add_option("--context", g.options.context, "most tokens of a text, prompt included; 0: as the model allows")
       ->capture_default_str();
-  CLI::Option* backend = add_device(generate, g.device, line.argv);
+  add_device(generate, g.device, line.argv);
   add_threads(generate);
   add_exact(generate);
   CLI::Option* cache_dtype = add_cache_dtype(generate, g.options.cache_dtype);
@@ -173,9 +173,7 @@ void add_use(CommandLine& line) {
       ->add_flag_callback(
           "--no-cache", [&g] { g.options.cache = false; }, "feed the whole text again at every step")
       ->excludes(cache_dtype);
-  generate->add_flag("--mine", g.mine, "run on your own code, of the lessons that you passed")
-      ->excludes(backend)
-      ->excludes(cache_dtype);
+  generate->add_flag("--mine", g.mine, "run on your own code, of the lessons that you passed")->excludes(cache_dtype);
   generate->add_flag("--stats", g.stats, "say how fast it was, also where no terminal looks on");
   generate->add_flag("--trace", g.trace, "show what every step feeds, and where");
   generate->add_flag("--json", g.json, "for scripts")->excludes(interactive);

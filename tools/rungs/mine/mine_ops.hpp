@@ -2,27 +2,10 @@
 #pragma once
 
 #include <map>
-#include <string>
-#include <vector>
 
 #include "rungs/ops/cpu_ops.hpp"
 
 namespace rungs {
-
-/// One lesson as `rungs generate --mine` found it when it built this program.
-struct MyLesson {
-  std::string name;  ///< "10_grouped_query"
-  std::string why;   ///< it is not the learner's: "not started: rungs start 10"; "" when it passed
-};
-
-/// All lessons, in order; generated.
-const std::vector<MyLesson>& my_lessons();
-
-/// \throws Error when there is no lesson of this number
-const MyLesson& my_lesson(int number);
-
-/// The learner's file of this lesson passed, and is part of this program.
-bool passed(int lesson);
 
 /// Each operation is the learner's where its lesson passed, and the library's otherwise. The steps are the plain ones,
 /// which call these operations: a fused one of the CPU would pass the learner by.

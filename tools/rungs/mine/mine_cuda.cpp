@@ -1,0 +1,23 @@
+// The programs rungs_mine_emulator and rungs_mine_gpu: the engine on kernels of the learner's.
+#include "my_engine.hpp"
+#include "my_kernels.hpp"
+
+namespace rungs {
+
+// The host's part of a step, too: what it reads and draws.
+constexpr Role roles[] = {{7, "probabilities, sample", true, true},
+                          {14, "encode, decode, decode_next", true, false},
+                          {16, "add", true, true},
+                          {17, "matmul_vectorized, where 21 takes no part", true, true},
+                          {18, "rms_norm", true, false},
+                          {19, "attention_tiled, attention_split", true, true},
+                          {21, "matmul_pipeline, for weights in bf16", true, true}};
+
+Backend backend_of(const DeviceChoice&) {
+  static MyKernels kernels;
+  return kernels;
+}
+
+std::unique_ptr<Engine> make_engine(const DeviceChoice& device) { return my_engine(backend_of(device), roles); }
+
+}  // namespace rungs
