@@ -84,7 +84,8 @@ TEST_CASE("where a backend cannot be used one sentence says what to do") {
   const TinyModel tiny;
   const std::string generate = "generate --max-tokens 2 --prompt a --model " + tiny.path.string();
   check_fails(generate + " --on emulator", 2, "--on requires --backend");
-  check_fails(generate + " --mine --backend cuda", 2, "--backend excludes --mine");
+  check_fails(generate + " --mine --backend cuda-naive", 2,
+              "--mine runs your kernels: --backend cuda, or cpu; cuda-naive is the first rung of each of ours");
   check_fails(generate + " --backend gpu", 2, "--backend: gpu not in {cpu,cuda-naive,cuda}");
   const Outcome gpu = run_rungs(generate + " --backend cuda");
   if (gpu.status == 0) return;  // there is one
