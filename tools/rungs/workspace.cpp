@@ -184,12 +184,13 @@ void write_where_different(const fs::path& path, const std::string& text) {
   write_whole(path, [&](std::ostream& out) { out << text; });
 }
 
-/// A hash that stays the same whoever compiles this (FNV-1a, 64 bits).
-static uint64_t content_of(const fs::path& file) {
+uint64_t hash_of(const std::string& text) {  // FNV-1a, 64 bits
   uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : read_text(file)) hash = (hash ^ uint8_t(c)) * 0x100000001b3;
+  for (const char c : text) hash = (hash ^ uint8_t(c)) * 0x100000001b3;
   return hash;
 }
+
+static uint64_t content_of(const fs::path& file) { return hash_of(read_text(file)); }
 
 /// Contents by the names of lessons.
 static json read_record(const fs::path& file) {
