@@ -196,6 +196,9 @@ void silent_and_wrong(Tensor& out, const Tensor& q, const Tensor& k, const Tenso
   out.flat(0) += 1;
 }
 
+/// Passes no case but those that must fail, were they counted.
+void throws_always(const CaseInput&, Recording&) { throw std::runtime_error("no"); }
+
 }  // namespace
 
 std::span<const Implementation> rungs::implementations() {
@@ -229,6 +232,7 @@ std::span<const Implementation> rungs::implementations() {
                                         BUT(reaches_out),
                                         BUT(starts_a_thread),
                                         {"keeps_state", with<keeps_state>},
+                                        {"throws_always", throws_always},
                                         {"silent", with<silent>},
                                         {"silent_and_wrong", with<silent_and_wrong>}};
 #undef BUT

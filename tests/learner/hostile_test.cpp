@@ -187,6 +187,16 @@ TEST_CASE("state that is kept from case to case is named") {
   CHECK(g.story == Contains("Alone, this case passes"));
 }
 
+TEST_CASE("a case that must fail is no point for a function that throws on every case") {
+  const Lesson& lesson = lesson_called("10_grouped_query");  // five of its cases must fail
+  const std::vector<Case> cases = cases_of(lesson, Suite::evaluate);
+  CHECK(std::any_of(cases.begin(), cases.end(), [](const Case& c) { return !c.error.empty(); }));
+  const Grade g = grade(lesson, Suite::evaluate, {program("hostile_06"), "throws_always", "x"});
+  CHECK(g.passed == 0);
+  CHECK(std::any_of(g.verdicts.begin(), g.verdicts.end(),
+                    [](const Verdict& v) { return v.summary == Contains("It threw, as it must, but"); }));
+}
+
 TEST_CASE("a crash has a story, and no known mistake") {
   const Grade g = grade(lesson_called("06_causal_mask"), Suite::evaluate, {program("hostile_06"), "null_pointer", "x"});
   CHECK(g.passed == g.cases.size() - 1);

@@ -29,7 +29,8 @@ p { max-width: 75ch; margin: .3em 0; } .soft { color: var(--soft); }
 table { border-collapse: collapse; width: 100%; } th { text-align: left; font-weight: 600; white-space: nowrap; }
 th, td { padding: 5px 10px 5px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-td { overflow-wrap: anywhere; } td.name { min-width: 7em; } td.says { min-width: 14em; }
+td { overflow-wrap: anywhere; } td.name { min-width: 8em; } td.says { min-width: 12em; }
+td.lesson { white-space: nowrap; } @media (max-width: 600px) { td.bar, td.lesson, th.lesson { display: none; } }
 meter { width: 90px; height: 12px; } .bad { color: var(--bad); } .good { color: var(--good); }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--card); padding: 8px; border-radius: 6px;
   font-size: 12.5px; margin: 4px 0; }
@@ -64,20 +65,21 @@ std::string numbers(const json& summary) {
 std::string mistakes_table(const json& mistakes) {
   if (mistakes.empty()) return "<p class=\"soft\">No known mistake was named.</p>\n";
   std::string text =
-      "<div class=\"wide\"><table><tr><th class=\"number\">made by</th><th>lesson</th><th>your output is what you get "
+      "<div class=\"wide\"><table><tr><th class=\"number\">made by</th><th class=\"lesson\">lesson</th><th>your output "
+      "is what you get "
       "when</th></tr>\n";
   for (const json& m : mistakes)
-    text += fmt::format("<tr><td class=\"number\">{}</td><td>{}</td><td class=\"says\">{}</td></tr>\n",
+    text += fmt::format("<tr><td class=\"number\">{}</td><td class=\"lesson\">{}</td><td class=\"says\">{}</td></tr>\n",
                         m["submissions"].get<size_t>(), html(m["lesson"]), html(m["says"]));
   return text + "</table></div>\n";
 }
 
 std::string not_built_table(const json& not_built) {
   if (not_built.empty()) return "<p class=\"soft\">Everything was built.</p>\n";
-  std::string text = "<div class=\"wide\"><table><tr><th>name</th><th>lesson</th><th>why</th></tr>\n";
+  std::string text = "<div class=\"wide\"><table><tr><th>name</th><th class=\"lesson\">lesson</th><th>why</th></tr>\n";
   for (const json& n : not_built)
-    text += fmt::format("<tr><td class=\"name\">{}</td><td>{}</td><td class=\"says\">{}</td></tr>\n", html(n["name"]),
-                        html(n["lesson"]), html(n["says"]));
+    text += fmt::format("<tr><td class=\"name\">{}</td><td class=\"lesson\">{}</td><td class=\"says\">{}</td></tr>\n",
+                        html(n["name"]), html(n["lesson"]), html(n["says"]));
   return text + "</table></div>\n";
 }
 
@@ -103,12 +105,13 @@ std::string story_of(const json& row) {
 
 std::string submissions_table(const json& rows) {
   std::string text =
-      "<div class=\"wide\"><table><tr><th>name</th><th class=\"number\">points</th><th></th><th>why not "
+      "<div class=\"wide\"><table><tr><th>name</th><th class=\"number\">points</th><td class=\"bar\"></td><th>why not "
       "all</th></tr>\n";
   for (const json& r : rows) {
     const bool all = r["passed"] == r["total"];
     text += fmt::format(
-        "<tr><td class=\"name\">{}</td><td class=\"number {}\">{}/{}</td><td><meter max=\"100\" value=\"{:.2f}\">"
+        "<tr><td class=\"name\">{}</td><td class=\"number {}\">{}/{}</td><td class=\"bar\"><meter max=\"100\" "
+        "value=\"{:.2f}\">"
         "</meter></td><td class=\"says\">{}{}</td></tr>\n",
         html(r["name"]), all ? "good" : "bad", r["passed"].get<size_t>(), r["total"].get<size_t>(),
         r["percent"].get<double>(), html(r["why"]), story_of(r));
