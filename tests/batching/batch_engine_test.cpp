@@ -269,7 +269,7 @@ TEST_CASE("a long prompt is fed in chunks while others decode") {
   CHECK(engine.step().size() == 2);
 }
 
-TEST_CASE("static batches: nobody joins until all have ended; continuous ones: whoever waits takes a free slot") {
+TEST_CASE("nobody joins a static batch until all have ended, and whoever waits takes a free slot of a continuous one") {
   Loaded m;
   for (const bool continuous : {false, true}) {
     BatchEngine engine(*m.model,

@@ -55,7 +55,7 @@ TEST_CASE("progress names what was begun and what is next, for people and for sc
   CHECK(json.at("lessons").at(2).at("state") == "started");
 }
 
-TEST_CASE("without a number, the lesson whose file was saved last; its file's name is a name, too") {
+TEST_CASE("without a number the lesson whose file was saved last, and its file's name is a name") {
   const Folder work;
   check_fails("completion fish", 2, "no completion for fish; there is one for bash and one for zsh");
   CHECK(learner(work, "hint").err == Contains("there is no file of a lesson in"));

@@ -136,6 +136,17 @@ TEST_CASE("a file that does not compile, or lacks a function") {
   CHECK(learner.text.find("undefined") == std::string::npos);
 }
 
+TEST_CASE("a list of passes that cannot be read is kept, and said") {
+  Learner learner;
+  learner.writes("01_tensor", solution_of("01_tensor"));
+  write_file(learner.work / "progress.json", "{\"01_tensor\": 5,}");
+  CHECK(learner.types("list") == 0);
+  CHECK(learner.text == Contains("progress.json is no JSON object: it is kept as "));
+  CHECK(read_text(learner.work / "progress.json.unreadable") == "{\"01_tensor\": 5,}");
+  CHECK(learner.types("list") == 0);
+  CHECK(learner.text.find("unreadable") == std::string::npos);
+}
+
 TEST_CASE("a function that forgets its return does not compile") {
   Learner learner;
   learner.writes("01_tensor", with(solution_of("01_tensor"), "  return row * columns + column;\n", ""));

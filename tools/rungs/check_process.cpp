@@ -25,7 +25,7 @@ static std::string said_of(Lesson lesson, bool colour) {
   }
 }
 
-CheckProcess::CheckProcess(const Lesson& lesson, bool colour) {
+CheckProcess::CheckProcess(const Lesson& lesson, bool colour, bool quiet) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw Error("no pipe from a check");
   std::fflush(stdout);
@@ -37,6 +37,7 @@ CheckProcess::CheckProcess(const Lesson& lesson, bool colour) {
     if (getppid() != parent) _exit(1);
     Signals::let_through();
     close(ends[0]);
+    if (quiet) dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
     const std::string text = said_of(lesson, colour);
     for (size_t at = 0; at < text.size();) {
       const ssize_t n = write(ends[1], text.data() + at, text.size() - at);

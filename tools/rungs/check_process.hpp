@@ -12,8 +12,8 @@ namespace rungs {
 /// `check_file`, running beside this program.
 class CheckProcess {
  public:
-  /// Starts. \throws Error when no process can be started
-  CheckProcess(const Lesson& lesson, bool colour);
+  /// Starts. `quiet`: what it says while it works is not for the screen. \throws Error when no process can be started
+  CheckProcess(const Lesson& lesson, bool colour, bool quiet);
   /// Ends it, with what it has started.
   ~CheckProcess();
   CheckProcess(const CheckProcess&) = delete;

@@ -109,8 +109,7 @@ void Watch::saved() {
     return keyboard_ ? draw("waiting for it") : say(text_);
   }
   if (!checked_.empty() && content == checked_) return;
-  checked_ = content + '\0';  // an empty file is one, too
-  checked_.pop_back();
+  checked_ = content;
   check();
 }
 
@@ -118,7 +117,7 @@ void Watch::check() {
   below_.clear(), asked_reset_ = false;
   check_.reset();
   if (keyboard_) draw("checking ...");
-  check_ = std::make_unique<CheckProcess>(lesson_, wants_colour(stdout));
+  check_ = std::make_unique<CheckProcess>(lesson_, wants_colour(stdout), keyboard_.has_value());
 }
 
 void Watch::verdict() {

@@ -192,11 +192,15 @@ uint64_t hash_of(const std::string& text) {  // FNV-1a, 64 bits
 
 static uint64_t content_of(const fs::path& file) { return hash_of(read_text(file)); }
 
-/// Contents by the names of lessons.
+/// Values by the names of lessons. What is there and no record is kept beside it, and said.
 static json read_record(const fs::path& file) {
   if (!fs::exists(file)) return json::object();
-  const json record = json::parse(read_text(file), nullptr, false);
-  return record.is_object() ? record : json::object();
+  json record = json::parse(read_text(file), nullptr, false);
+  if (record.is_object()) return record;
+  const fs::path kept = file.string() + ".unreadable";
+  fs::rename(file, kept);
+  fmt::print(stderr, "{} is no JSON object: it is kept as {}, and begins anew.\n", short_path(file), short_path(kept));
+  return json::object();
 }
 
 static void write_record(const fs::path& file, const json& record) {
