@@ -1,11 +1,14 @@
 // Lesson 06 written by the unlucky and by the hostile: attend is right but for seven tokens, where it does
 // what its name says. Runner processes of this program are what runner_test.cpp grades.
+#include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 #include <vector>
 
 #include "pieces.hpp"
@@ -127,6 +130,39 @@ void leaves_a_child(Tensor&) {
   _exit(0);
 }
 
+/// Prints what it could do that an enclosed process must not.
+void reaches_out(Tensor&) {
+  const auto could = [](const char* what, bool success) {
+    if (success) std::printf("could %s\n", what), std::fflush(stdout);
+  };
+  const auto opens = [](const char* path, int how) { return open(path, how, 0600) >= 0; };
+  could("read a reference",
+        opens(RUNGS_SOURCE_DIR "/weights/references/06_causal_mask/02_attend_two_tokens/case.json", O_RDONLY));
+  could("read a solution", opens(RUNGS_SOURCE_DIR "/lessons/06_causal_mask/solution.cpp", O_RDONLY));
+  could("read the mistakes", opens(RUNGS_SOURCE_DIR "/lessons/06_causal_mask/mistakes.toml", O_RDONLY));
+  could("list the lessons", opens(RUNGS_SOURCE_DIR "/lessons", O_RDONLY | O_DIRECTORY));
+  could("read what lies beside", opens(RUNGS_SOURCE_DIR "/README.md", O_RDONLY));
+  could("read /etc/passwd", opens("/etc/passwd", O_RDONLY));
+  could("write beside itself", opens(RUNGS_SOURCE_DIR "/written_by_a_submission", O_WRONLY | O_CREAT));
+  could("write /", opens("/written_by_a_submission", O_WRONLY | O_CREAT));
+  could("see other processes", opens("/proc/1/cmdline", O_RDONLY));
+  could("open a socket", socket(AF_INET, SOCK_STREAM, 0) >= 0 || socket(AF_UNIX, SOCK_STREAM, 0) >= 0);
+  could("leave its session", setsid() >= 0);
+  could("leave its group", setpgid(0, 0) == 0);
+  const pid_t children[] = {fork(), vfork(), pid_t(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0))};
+  for (const pid_t child : children) {
+    if (child == 0) _exit(0);
+    could("start a process", child > 0);
+  }
+  could("see the grader's environment", std::getenv("HOME") || std::getenv("PATH"));
+  if (!opens("/tmp/own", O_WRONLY | O_CREAT)) std::printf("could not write its own folder\n");
+}
+
+/// A thread is no process.
+void starts_a_thread(Tensor& out) {
+  std::thread([&] { out.flat(0) = 0; }).join();
+}
+
 using Attend = void(Tensor&, const Tensor&, const Tensor&, const Tensor&);
 
 /// The attend of one of them, within the solution.
@@ -160,6 +196,9 @@ void silent_and_wrong(Tensor& out, const Tensor& q, const Tensor& k, const Tenso
   out.flat(0) += 1;
 }
 
+/// Passes no case but those that must fail, were they counted.
+void throws_always(const CaseInput&, Recording&) { throw std::runtime_error("no"); }
+
 }  // namespace
 
 std::span<const Implementation> rungs::implementations() {
@@ -190,7 +229,10 @@ std::span<const Implementation> rungs::implementations() {
                                         BUT(names_another_kind),
                                         BUT(forks),
                                         BUT(leaves_a_child),
+                                        BUT(reaches_out),
+                                        BUT(starts_a_thread),
                                         {"keeps_state", with<keeps_state>},
+                                        {"throws_always", throws_always},
                                         {"silent", with<silent>},
                                         {"silent_and_wrong", with<silent_and_wrong>}};
 #undef BUT

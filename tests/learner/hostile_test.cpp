@@ -1,6 +1,10 @@
 // The grader and those who do not behave: each version of hostile_06.cpp attends well but to seven tokens.
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <fstream>
@@ -25,12 +29,13 @@ struct Result {
 };
 
 /// Every case of lesson 06, within tight limits.
-Result run(const char* version) {
+Result run(const char* version, bool enclosed = false) {
   static const std::vector<Case> cases = cases_of(lesson_called("06_causal_mask"), Suite::evaluate);
   RunnerLimits limits;
   limits.milliseconds = 1500;
   limits.memory_bytes = 512 << 20;
   limits.sent_bytes = 32 << 20;  // which a busy machine sends in the time, too
+  limits.enclosed = enclosed;
   Runner runner(program("hostile_06"), version, limits);
   Result r;
   const auto begin = std::chrono::steady_clock::now();
@@ -60,11 +65,8 @@ int child_in(const std::string& printed) {
   return std::stoi(match[1]);
 }
 
-}  // namespace
-
-TEST_SUITE_BEGIN("hostile");
-
-TEST_CASE("each loses the one case, and one sentence says why") {
+/// Each loses the one case, and one sentence says why.
+void check_each(bool enclosed) {
   struct Expected {
     const char* version;
     Outcome::How how;
@@ -98,7 +100,7 @@ TEST_CASE("each loses the one case, and one sentence says why") {
     {"leaves_a_child", Outcome::died, "It ended the process, with exit(0)"},
   };
   for (const Expected& e : all) {
-    const Result r = run(e.version);
+    const Result r = run(e.version, enclosed);
     INFO(e.version, ": ", r.says, " (", r.seconds, " s)");
     CHECK_FALSE(r.seven_passed);
     CHECK(r.how == e.how);
@@ -106,6 +108,46 @@ TEST_CASE("each loses the one case, and one sentence says why") {
     // Whoever said "done" and stopped is found out in the case after it.
     CHECK(r.passed == r.total - (std::string(e.version) == "says_done_and_stops" ? 2 : 1));
   }
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("hostile");
+
+TEST_CASE("each loses the one case, and one sentence says why") { check_each(false); }
+
+TEST_CASE("enclosed it is the same") { check_each(true); }
+
+TEST_CASE("within the walls nothing of the grader's can be read, written or reached") {
+  if (!has_walls()) {
+    MESSAGE("SKIPPED: no bubblewrap");
+    return;
+  }
+  const Result r = run("reaches_out", true);
+  CHECK(r.printed == "");
+  CHECK(r.passed == r.total);
+  const Result thread = run("starts_a_thread", true);
+  CHECK(thread.passed == thread.total);
+}
+
+TEST_CASE("without walls, too, the code under grade starts no process, opens no socket and stays in its group") {
+  const int filter = filter_file();
+  if (filter < 0) {
+    MESSAGE("SKIPPED: no filter for this kind of processor");
+    return;
+  }
+  close(filter);
+  const pid_t child = fork();
+  if (child == 0) {
+    forbid_processes();
+    const bool good = fork() < 0 && syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) < 0 && setsid() < 0 && setpgid(0, 0) < 0 &&
+                      socket(AF_INET, SOCK_STREAM, 0) < 0;
+    _exit(good ? 42 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 42);
 }
 
 TEST_CASE("printing is cut off, and costs nothing else") {
@@ -143,6 +185,16 @@ TEST_CASE("state that is kept from case to case is named") {
   CHECK_FALSE(g.all_passed());
   CHECK(g.diagnosis.named.empty());
   CHECK(g.story == Contains("Alone, this case passes"));
+}
+
+TEST_CASE("a case that must fail is no point for a function that throws on every case") {
+  const Lesson& lesson = lesson_called("10_grouped_query");  // five of its cases must fail
+  const std::vector<Case> cases = cases_of(lesson, Suite::evaluate);
+  CHECK(std::any_of(cases.begin(), cases.end(), [](const Case& c) { return !c.error.empty(); }));
+  const Grade g = grade(lesson, Suite::evaluate, {program("hostile_06"), "throws_always", "x"});
+  CHECK(g.passed == 0);
+  CHECK(std::any_of(g.verdicts.begin(), g.verdicts.end(),
+                    [](const Verdict& v) { return v.summary == Contains("It threw, as it must, but"); }));
 }
 
 TEST_CASE("a crash has a story, and no known mistake") {

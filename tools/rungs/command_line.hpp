@@ -56,6 +56,8 @@ void add_exact(CLI::App* command);
 CLI::Option* add_cache_dtype(CLI::App* command, DType& dtype);
 CLI::Option* add_device(CLI::App* command, DeviceChoice& device, char** argv);
 
+/// What grade takes for a whole class.
+void add_class(CommandLine& line, CLI::App* grade);
 /// watch, hint, read, progress, completion.
 void add_learning_aids(CommandLine& line);
 

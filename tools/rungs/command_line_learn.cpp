@@ -38,6 +38,24 @@ static int complete(CommandLine& line) {
   return 0;
 }
 
+void add_class(CommandLine& line, CLI::App* grade) {
+  GradeOptions& g = line.grade;
+  CLI::Option* submissions =
+      grade->add_option("--submissions", g.submissions, "grade a class: a folder of files, folders and archives")
+          ->type_name("DIR");
+  CLI::Option* out =
+      grade->add_option("--out", g.out, "the folder for its report; run again, it goes on where it stopped")
+          ->type_name("REPORT")
+          ->needs(submissions);
+  submissions->needs(out);
+  grade->add_option("--lesson", g.lessons, "of the class, like LESSONS")->type_name("NN")->allow_extra_args(false);
+  grade->add_option("--jobs", g.jobs, "submissions at a time; 0: one for each processor")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str()
+      ->needs(submissions);
+  grade->add_flag("--junit", g.junit, "a report in JUnit's XML, too")->needs(submissions);
+}
+
 void add_learning_aids(CommandLine& line) {
   const auto add = [&](const char* name, const char* says, std::function<int()> does) {
     return add_command(line, line.app, "Learn", name, says, std::move(does));

@@ -44,8 +44,14 @@ struct GradeOptions {
   bool json = false;
   bool strength = false;  ///< grade the suites instead: does every known mistake fail?
   bool naming = false;    ///< grade the names instead: what is said of versions that were written freely?
+
+  std::string submissions = {};  ///< a folder: grade what others handed in, instead
+  std::string out = {};          ///< the folder for the report on them
+  int jobs = 0;                  ///< how many of them at a time; 0: one for each processor
+  bool junit = false;            ///< a report for test viewers, too
 };
 int grade_lessons(const GradeOptions& options);
+int grade_class(const GradeOptions& options);
 int grade_naming(const std::vector<std::string>& lessons, bool json);
 
 struct ProfileCommand {

@@ -93,6 +93,7 @@ int grade_lessons(const GradeOptions& options) {
     throw UsageError(fmt::format("no suite is called {}{}; there are evaluate and kv_evaluate", options.suite,
                                  did_you_mean(options.suite, suites)));
   if (options.strength) return grade_strength(options.lessons, options.json);
+  if (!options.submissions.empty()) return grade_class(options);
   if (options.naming) return grade_naming(options.lessons, options.json);
   std::vector<Lesson> lessons = chosen_lessons(options.lessons);
 

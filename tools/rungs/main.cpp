@@ -107,6 +107,7 @@ void add_learning(CommandLine& line) {
   grade->add_flag("--strength", line.grade.strength, "grade the suites: every known mistake must fail");
   grade->add_flag("--naming", line.grade.naming, "grade the names: what is said of versions written freely");
   grade->add_flag("--json", line.grade.json, "for scripts");
+  add_class(line, grade);
 }
 
 void add_show(CommandLine& line) {

@@ -126,9 +126,18 @@ class BuildProgress {
 
 }  // namespace
 
-Build build(const std::vector<std::string>& targets) {
+/// A compiler takes up to 0.6 GB and half a minute; a file that includes /dev/zero, or a template without end, takes
+/// all there is.
+#if defined(__SANITIZE_ADDRESS__)
+static constexpr const char* limits_of_compiling = "ulimit -t 300; ";  // its programs reserve more than they use
+#else
+static constexpr const char* limits_of_compiling = "ulimit -v 3000000; ulimit -t 300; ";
+#endif
+
+Build build(const std::vector<std::string>& targets, bool limited) {
   const Alone lock(RUNGS_BINARY_DIR "/.building");
-  std::string command = "cmake --build '" RUNGS_BINARY_DIR "' --target";
+  std::string command = limited ? limits_of_compiling : "";
+  command += "cmake --build '" RUNGS_BINARY_DIR "' --target";
   for (const std::string& target : targets) command += " " + target;
   FILE* pipe = popen((command + " 2>&1 </dev/null").c_str(), "r");
   if (!pipe) throw Error("cmake cannot be started");
@@ -148,7 +157,7 @@ void write_include(const std::string& file, const fs::path& path) {
 
 Build build_mine(Lesson& lesson) {
   write_include(lesson.name + ".cpp", lesson.mine);
-  Build b = build({lesson.name + "_mine", lesson.name + "_mistakes"});
+  Build b = build({lesson.name + "_mine", lesson.name + "_mistakes"}, true);
   // What the compiler said of the file is kept: where nothing has changed it says nothing.
   const fs::path said = fs::path(RUNGS_BINARY_DIR) / "mine" / (lesson.name + ".said");
   if (b.output.find("mine/" + lesson.name + ".cpp.") != b.output.npos)
@@ -175,12 +184,13 @@ void write_where_different(const fs::path& path, const std::string& text) {
   write_whole(path, [&](std::ostream& out) { out << text; });
 }
 
-/// A hash that stays the same whoever compiles this (FNV-1a, 64 bits).
-static uint64_t content_of(const fs::path& file) {
+uint64_t hash_of(const std::string& text) {  // FNV-1a, 64 bits
   uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : read_text(file)) hash = (hash ^ uint8_t(c)) * 0x100000001b3;
+  for (const char c : text) hash = (hash ^ uint8_t(c)) * 0x100000001b3;
   return hash;
 }
+
+static uint64_t content_of(const fs::path& file) { return hash_of(read_text(file)); }
 
 /// Values by the names of lessons. What is there and no record is kept beside it, and said.
 static json read_record(const fs::path& file) {

@@ -46,8 +46,9 @@ struct Build {
   bool ok;
   std::string output;
 };
-/// Says what it builds, and how far it is, where that takes a while. Waits for a build that runs already.
-Build build(const std::vector<std::string>& targets);
+/// Says what it builds, and how far it is, where that takes a while. Waits for a build that runs already. `limited`: in
+/// memory and time, for what may never come to an end.
+Build build(const std::vector<std::string>& targets, bool limited = false);
 /// Makes a file of a build, which stays as it is where it would not change.
 void write_where_different(const std::filesystem::path& path, const std::string& text);
 /// A target of the build compiles `file`; what it includes is the learner's, wherever that stands.
@@ -64,6 +65,9 @@ void must_build(const std::vector<std::string>& targets);
 void copy_starter(const Lesson& lesson, bool signatures = false);
 /// The same where the learner's file is; gives the path that keeps what it was.
 std::filesystem::path put_starter_back(const Lesson& lesson);
+
+/// A hash that stays the same whoever compiles this.
+uint64_t hash_of(const std::string& text);
 
 /// How far the learner is with a lesson. A pass is remembered with the content that passed.
 enum class Standing { not_started, started, passed, changed };

@@ -31,6 +31,7 @@ struct Candidate {
   std::filesystem::path program;  ///< of runner processes
   std::string implementation;     ///< the one of those in it
   std::string called;             ///< "work/06_causal_mask.cpp"
+  RunnerLimits limits = {};
 };
 
 /// The learner's file, which must exist and be built.

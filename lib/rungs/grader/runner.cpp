@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "rungs/base/file.hpp"
 #include "rungs/base/text.hpp"
 #include "rungs/grader/places.hpp"
 
@@ -41,9 +41,42 @@ Runner::~Runner() {
   if (printed_ >= 0) close(printed_);
 }
 
-static void limit(int resource, uint64_t most) {
-  const rlimit r{most, most};
-  setrlimit(__rlimit_resource_t(resource), &r);
+Enclosure enclosure_of_runner(const std::filesystem::path& program, const RunnerLimits& limits) {
+  constexpr uint64_t processor_seconds = 300;  // of all its cases; each has its own limit of time
+  Enclosure e{.readable = {program},
+              .memory_bytes = limits.memory_bytes,
+              .processor_seconds = limits.enclosed ? processor_seconds : 0,
+              .file_bytes = limits.file_bytes};
+  const std::filesystem::path weights = std::filesystem::absolute(weights_directory());
+  for (const char* models : {"decoder", "hybrid", "stories", "tokenizers", "references/models"})
+    if (std::filesystem::exists(weights / models)) e.readable.push_back(weights / models);
+  return e;
+}
+
+/// Program and words; within walls those of the program that makes them come first.
+std::vector<std::string> Runner::command(int filter_fd) const {
+  const std::vector<std::string> words = {program_.string(), "--serve", "3", "4"};
+  return limits_.enclosed && has_walls() ? within_walls(enclosure_of_runner(program_, limits_), words, filter_fd)
+                                         : words;
+}
+
+/// The grader's own, unless the process is enclosed: whoever runs the grader may keep secrets there.
+std::vector<std::string> Runner::environment() const {
+  std::vector<std::string> all{"RUNGS_IMPLEMENTATION=" + implementation_,
+                               "OMP_NUM_THREADS=1"};  // cases are small, and sums keep their order
+  if (limits_.enclosed) {
+    all.push_back("RUNGS_WEIGHTS=" + std::filesystem::absolute(weights_directory()).string());
+    return all;
+  }
+  for (char** e = environ; *e; ++e) all.emplace_back(*e);  // of two values the first counts
+  return all;
+}
+
+static std::vector<char*> pointers_to(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
 }
 
 void Runner::start() {
@@ -52,35 +85,30 @@ void Runner::start() {
   if (pipe2(in, O_CLOEXEC) != 0) throw Error("no pipe to a runner process");
   if (pipe2(out, O_CLOEXEC) != 0) close(in[0]), close(in[1]), throw Error("no pipe from a runner process");
 
-  std::vector<std::string> environment{"RUNGS_IMPLEMENTATION=" + implementation_,
-                                       "OMP_NUM_THREADS=1"};       // cases are small, and sums keep their order
-  for (char** e = environ; *e; ++e) environment.emplace_back(*e);  // of two values the first counts
-  std::vector<char*> pointers;
-  for (std::string& e : environment) pointers.push_back(e.data());
-  pointers.push_back(nullptr);
-  const std::string program = program_.string();
+  constexpr int from = 3, to = 4, filter = 5;
+  const int filter_here = limits_.enclosed ? filter_file() : -1;
+  const bool walls = limits_.enclosed && has_walls();
+  std::vector<std::string> variables = environment(), words = command(filter_here >= 0 ? filter : -1);
+  const std::vector<char*> variable_pointers = pointers_to(variables), word_pointers = pointers_to(words);
+  const Enclosure limits = enclosure_of_runner(program_, limits_);
 
   pid_ = fork();
   if (pid_ == 0) {  // only async-signal-safe calls from here to execve
-    constexpr int from = 3, to = 4;
     const int keep_in = fcntl(in[0], F_DUPFD, 10), keep_out = fcntl(out[1], F_DUPFD, 10),
-              keep_printed = fcntl(printed_, F_DUPFD, 10);
+              keep_printed = fcntl(printed_, F_DUPFD, 10), keep_filter = fcntl(filter_here, F_DUPFD, 10);
     dup2(keep_in, from), dup2(keep_out, to), dup2(keep_printed, 1), dup2(keep_printed, 2);
-    close(keep_in), close(keep_out), close(keep_printed), close(0);
+    if (walls && keep_filter >= 0) dup2(keep_filter, filter);
+    close(keep_in), close(keep_out), close(keep_printed), close(keep_filter), close(0);
     setpgid(0, 0);                     // so that its children end with it
     prctl(PR_SET_PDEATHSIG, SIGKILL);  // and it ends with the grader
     signal(SIGXFSZ, SIG_IGN);          // printing too much is cut off, not fatal
-#if !defined(__SANITIZE_ADDRESS__)
-    limit(RLIMIT_AS, limits_.memory_bytes);
-#endif
-    limit(RLIMIT_FSIZE, limits_.file_bytes);
-    limit(RLIMIT_CORE, 0);
-    char serve[] = "--serve", three[] = "3", four[] = "4";
-    char* arguments[] = {const_cast<char*>(program.c_str()), serve, three, four, nullptr};
-    execve(program.c_str(), arguments, pointers.data());
+    limit_process(limits);
+    if (limits_.enclosed && !walls) forbid_processes();
+    execve(word_pointers[0], word_pointers.data(), variable_pointers.data());
     _exit(127);
   }
   close(in[0]), close(out[1]);
+  if (filter_here >= 0) close(filter_here);
   to_ = in[1], from_ = out[0];
   if (pid_ < 0) stop(true), throw Error("no runner process could be started");
   setpgid(pid_, pid_);              // here too: whoever comes first
@@ -189,14 +217,16 @@ static std::string how_it_left(int code) {
 void Runner::tell_why_it_ended(Outcome& outcome) {
   outcome.how = Outcome::died;
   const int status = stop(false);
-  if (!WIFSIGNALED(status)) {
+  constexpr int signal_within = 128;  // within walls a signal comes as such a status
+  const bool by_signal = WIFSIGNALED(status) || (limits_.enclosed && WEXITSTATUS(status) > signal_within);
+  if (!by_signal) {
     outcome.says = how_it_left(WEXITSTATUS(status));
     return;
   }
   const std::string output = end_of_output(2000);
   if (const size_t at = output.find(calls_follow); at != output.npos) outcome.calls = output.substr(at + 1);
   const auto says = [&](const char* what) { return output.find(what) != output.npos; };
-  const int signal = WTERMSIG(status);
+  const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - signal_within;
   const char* hint = "";
   if (signal == SIGSEGV || signal == SIGBUS)
     hint = says("touches device memory")

@@ -1,15 +1,17 @@
 /// The grader's end of a runner process: it starts it, feeds it cases, and outlives whatever it does.
 ///
-/// The process is a guard against accidents, and against code that wants to look right without computing anything. It
-/// is no sandbox: it may read the files of its user, the references among them. Who checks their own file has nothing
-/// to gain by that; who grades others runs the grader where the references are not readable to the code under grade.
+/// The process is a guard against accidents, and against code that wants to look right without computing anything. As
+/// it is it may read the files of its user, the references among them: who checks their own file has nothing to gain by
+/// that. Who grades others sets RunnerLimits::enclosed.
 #pragma once
 
 #include <sys/types.h>
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include "rungs/grader/enclosure.hpp"
 #include "rungs/grader/judge.hpp"
 #include "rungs/grader/protocol.hpp"
 
@@ -21,7 +23,11 @@ struct RunnerLimits {
   uint64_t memory_bytes = uint64_t(2) << 30;
   uint64_t file_bytes = 1 << 20;       ///< of each file that it writes, and of what it prints
   uint64_t sent_bytes = 256ull << 20;  ///< of outputs and taps, for one case
+  bool enclosed = false;               ///< behind walls, where there are any; and it starts no process
 };
+
+/// What an enclosed runner sees: itself, and the models that cases name. No reference, no solution, no mistake.
+Enclosure enclosure_of_runner(const std::filesystem::path& program, const RunnerLimits& limits);
 
 /// One runner process, started when it is first needed and again after it died.
 class Runner {
@@ -41,6 +47,8 @@ class Runner {
 
  private:
   void start();
+  std::vector<std::string> command(int filter_fd) const;
+  std::vector<std::string> environment() const;
   int stop(bool at_once);
   Outcome listen(Deadline until);
   void tell_why_it_ended(Outcome& outcome);

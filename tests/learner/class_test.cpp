@@ -1,0 +1,140 @@
+// A class: what is handed in, and what its report says of it.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "contains.hpp"
+#include "learner/hostile_class.hpp"
+#include "learner/learner.hpp"
+
+using namespace rungs;
+using namespace rungs::test;
+using nlohmann::json;
+
+namespace {
+
+/// An entry of a tar archive, by hand: no program makes such archives.
+std::string tar_entry(const std::string& name, const std::string& text, char type = '0') {
+  std::string header(512, '\0');
+  const auto put = [&](size_t at, const std::string& field) { header.replace(at, field.size(), field); };
+  put(0, name), put(100, "0000644"), put(108, "0000000"), put(116, "0000000");
+  put(124, fmt::format("{:011o}", text.size())), put(136, "00000000000"), put(148, "        ");
+  put(156, std::string(1, type)), put(157, type == '2' ? "/etc/passwd" : ""), put(257, "ustar"), put(263, "00");
+  unsigned sum = 0;
+  for (const char c : header) sum += uint8_t(c);
+  put(148, fmt::format("{:06o}", sum) + '\0');
+  std::string padded = text;
+  padded.resize((text.size() + 511) / 512 * 512);
+  return header + padded;
+}
+
+const json& named(const json& summary, const std::string& name) {
+  for (const json& s : summary["submissions"])
+    if (s["name"] == name) return s;
+  FAIL("no submission is called " << name);
+  return summary;
+}
+
+/// The report on a folder of submissions of lesson 01.
+json graded(Learner& instructor, const Folder& submissions, const Folder& report) {
+  INFO(instructor.text);
+  REQUIRE(instructor.types(fmt::format("grade 01 --submissions '{}' --out '{}' --jobs 2 --junit",
+                                       submissions.path().string(), report.path().string())) == 0);
+  return json::parse(read_text(report / "class.json"));
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("class");
+
+TEST_CASE("whatever is handed in, no point is unearned, nothing else suffers, and one sentence says why") {
+  Learner instructor;
+  Folder submissions, report;
+  const std::vector<HostileFile> files = hostile_files(solution_of("01_tensor"));
+  for (const HostileFile& f : files) write_file(submissions / (std::string(f.name) + ".cpp"), f.text);
+  const json summary = graded(instructor, submissions, report);
+  CHECK(instructor.text.find('\x1b') == std::string::npos);
+  for (const HostileFile& f : files) {
+    const json& s = named(summary, f.name);
+    const std::string why = s["why"];
+    INFO(f.name, ": ", why);
+    CHECK(s["total"] > 0);
+    CHECK((s["passed"] == s["total"]) == f.every_point);
+    CHECK(why == Contains(f.says));
+    CHECK(why.find('\x1b') == std::string::npos);
+    CHECK(why.size() < 2500);
+    if (!f.every_point && std::string(f.says) != "wrong") CHECK(s["passed"] == 0);
+  }
+  const std::string page = read_text(report / "class.html");
+  CHECK(page.find('\x1b') == std::string::npos);
+  CHECK(page.find("<script") == std::string::npos);
+  CHECK(page == Contains("Content-Security-Policy"));
+  CHECK(read_text(report / "junit.xml") == Contains("<testsuite name=\"right 01_tensor\""));
+}
+
+TEST_CASE("files, folders and archives are taken; two of one name, links and what leads out are said") {
+  Learner instructor;
+  Folder submissions, report;
+  const std::string right = solution_of("01_tensor");
+  write_file(submissions / "ada.cpp", right);
+  std::filesystem::create_directories(submissions / "ada" / "work");
+  write_file(submissions / "ada" / "work" / "01_tensor.cpp", right);
+  write_file(submissions / "bob.tar", tar_entry("01_tensor.cpp", right) + std::string(1024, '\0'));
+  write_file(submissions / "dots.tar", tar_entry("../01_tensor.cpp", right) + std::string(1024, '\0'));
+  write_file(submissions / "linked.tar", tar_entry("01_tensor.cpp", "", '2') + std::string(1024, '\0'));
+  write_file(submissions / "bomb.tar", tar_entry("zeros.txt", std::string(65 << 20, '\0')) + std::string(1024, '\0'));
+  write_file(submissions / "broken.zip", "PK\x03\x04 and no more");
+  write_file(submissions / "<b>&\"'`$(touch x).cpp", right);
+  write_file(submissions / "large.cpp", std::string(2 << 20, ' '));
+  write_file(submissions / "grades.csv", "ada,1\n");
+  std::filesystem::create_symlink("/etc/passwd", submissions / "link.cpp");
+  const json summary = graded(instructor, submissions, report);
+  CHECK(instructor.text == Contains("Not looked at: grades.csv"));
+  CHECK(summary["submissions"].size() == 10);
+  const auto why = [&](const char* name) { return named(summary, name)["why"].get<std::string>(); };
+  for (const char* name : {"ada", "ada (2)", "<b>&\"'`$(touch x)"}) CHECK(named(summary, name)["percent"] == 100);
+  CHECK(why("link") == Contains("a link"));
+  CHECK(why("large") == Contains("2.00 MiB; a file of a lesson has at most 1.00 MiB"));
+  CHECK(read_text(report / "class.html").find("<b>&\"'") == std::string::npos);
+  CHECK(read_text(report / "class.csv") == Contains("\"<b>&\"\"'`$(touch x)\",100.00"));
+  if (why("bob").find("no libarchive") != std::string::npos) {
+    MESSAGE("SKIPPED: archives, without libarchive");
+    return;
+  }
+  CHECK(named(summary, "bob")["percent"] == 100);
+  CHECK(why("dots") == Contains("leads out of it: ../01_tensor.cpp"));
+  CHECK(why("linked") == Contains("has a link: 01_tensor.cpp"));
+  CHECK(why("bomb") == Contains("unpacks to more than 64.0 MiB"));
+  CHECK(why("broken") == Contains("the archive"));
+}
+
+TEST_CASE("run again, a class goes on where it stopped, and grades anew what has changed") {
+  Learner instructor;
+  Folder submissions, report;
+  write_file(submissions / "ada.cpp", solution_of("01_tensor"));
+  write_file(submissions / "bob.cpp", "int main(");
+  CHECK(graded(instructor, submissions, report)["perfect"] == 1);
+  CHECK(instructor.text.find("graded before") == std::string::npos);
+  std::filesystem::remove(report / "results" / "ada.json");
+  CHECK(graded(instructor, submissions, report)["perfect"] == 1);
+  CHECK(instructor.text == Contains("1 of 2 were graded before."));
+  write_file(submissions / "bob.cpp", solution_of("01_tensor"));
+  CHECK(graded(instructor, submissions, report)["perfect"] == 2);
+  CHECK(instructor.text == Contains("1 of 2 were graded before."));
+}
+
+TEST_CASE("a class without submissions, or without a file of a lesson, is told what is wanted") {
+  Learner instructor;
+  Folder empty, report;
+  const std::string words =
+      fmt::format("grade --submissions '{}' --out '{}'", empty.path().string(), report.path().string());
+  CHECK(instructor.types(words) == 2);
+  CHECK(instructor.text == Contains("wanted files, folders or archives"));
+  write_file(empty / "notes.cpp", "int x;");
+  CHECK(instructor.types(words) == 2);
+  CHECK(instructor.text == Contains("no submission has a file of a lesson"));
+  CHECK(instructor.types("grade --submissions /nowhere --out /tmp/x") == 3);
+  CHECK(instructor.types("grade --submissions /tmp") == 2);
+}
+
+TEST_SUITE_END();
