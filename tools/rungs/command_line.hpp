@@ -32,6 +32,7 @@ struct CommandLine {
   ProfileCommand profile = {};
   ShowCommand show = {};
   GenerateCommand generate{.model = stories, .options = usual_options()};
+  ServeCommand server{.model = stories};
   LogitsCommand logits{.model = stories};
   TokenizeCommand tokenize{};
   BenchCacheCommand cache{decoder, {10, 50, 100, 500, 1000}, 64, RUNGS_SOURCE_DIR "/bench/results/cache.json"};

@@ -97,6 +97,20 @@ int generate_text(const GenerateCommand& command);
 /// of their kernels, and becomes it, with the same command line.
 int generate_on_mine(const GenerateCommand& command);
 
+struct ServeCommand {
+  std::string model = {};            ///< as of GenerateCommand
+  std::string tokenizer = {};        ///< "": the model's
+  std::string host = "127.0.0.1";    ///< an address of this machine
+  int port = 8080;                   ///< 0: any that is free
+  std::string api_key = {};          ///< "": nobody is asked for one
+  int64_t slots = 16;                ///< requests that are served at once; the others wait
+  int64_t context = 0;               ///< most tokens of a text; 0: as many as the model knows
+  int64_t max_tokens_in_flight = 0;  ///< of all texts together; 0: what the slots can have, 65536 at most
+};
+/// Listens until a signal ends it. \throws UsageError for options that do not fit, a port that is taken, and a build
+/// without an HTTP library
+int serve(const ServeCommand& command);
+
 struct LogitsCommand {
   std::string model = {};      ///< directory, or a .bin of llama2.c
   std::string tokens = {};     ///< .npy, (T) or (B, T), i32 or i64

@@ -179,6 +179,26 @@ void add_use(CommandLine& line) {
   generate->add_flag("--trace", g.trace, "show what every step feeds, and where");
   generate->add_flag("--json", g.json, "for scripts")->excludes(interactive);
 
+  ServeCommand& s = line.server;
+  CLI::App* server = add_command(line, line.app, "Use", "serve", "answer many clients at once, over HTTP as OpenAI does",
+                                 [&s] { return serve(s); });
+  server->add_option("--model", s.model, "a Hugging Face directory, a .bin of llama2.c, or a .gguf")
+      ->default_str("weights/stories")
+      ->type_name("PATH");
+  server->add_option("--tokenizer", s.tokenizer, "its file or directory, where it does not lie with the model")
+      ->type_name("PATH");
+  server->add_option("--host", s.host, "the address to listen at")->capture_default_str();
+  server->add_option("--port", s.port, "0: any that is free")->capture_default_str();
+  server->add_option("--api-key", s.api_key, "what clients must send; needed where other machines can ask")
+      ->type_name("KEY");
+  server->add_option("--slots", s.slots, "requests that are served at once; the others wait")->capture_default_str();
+  server->add_option("--context", s.context, "most tokens of a text, prompt included; 0: as the model allows")
+      ->capture_default_str();
+  server->add_option("--max-tokens-in-flight", s.max_tokens_in_flight,
+                     "of all texts at once, which is the size of the cache; 0: what the slots can have, 65536 at most")
+      ->capture_default_str();
+  add_threads(server);
+
   LogitsCommand& l = line.logits;
   CLI::App* logits = add_command(line, line.app, "Use", "logits", "write the logits of the tokens in a file",
                                  [&l] { return write_logits(l); });

@@ -1,0 +1,159 @@
+#include "chat_template.hpp"
+
+#include "rungs/base/fields.hpp"
+#include "rungs/base/file.hpp"
+#include "rungs/checkpoint/gguf.hpp"
+#include "rungs/model/llama_gguf.hpp"
+
+namespace rungs {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+/// A stretch of the prompt: marks of the template, or what somebody wrote.
+struct Stretch {
+  bool marks;
+  std::string text;
+};
+
+std::string trimmed(const std::string& text) {
+  const size_t first = text.find_first_not_of(" \t\r\n"), last = text.find_last_not_of(" \t\r\n");
+  return first == text.npos ? "" : text.substr(first, last - first + 1);
+}
+
+using Stretches = std::vector<Stretch>;
+
+Stretches chatml(const std::vector<Message>& messages) {
+  Stretches all;
+  for (const auto& [role, content] : messages)
+    all.insert(all.end(), {{true, "<|im_start|>"}, {false, role + "\n" + content}, {true, "<|im_end|>"}, {false, "\n"}});
+  all.insert(all.end(), {{true, "<|im_start|>"}, {false, "assistant\n"}});
+  return all;
+}
+
+Stretches llama3(const std::vector<Message>& messages) {
+  Stretches all;
+  const auto head = [&](const std::string& role) {
+    all.insert(all.end(), {{true, "<|start_header_id|>"}, {false, role}, {true, "<|end_header_id|>"}});
+  };
+  for (const auto& [role, content] : messages) {
+    head(role);
+    all.insert(all.end(), {{false, "\n\n" + trimmed(content)}, {true, "<|eot_id|>"}});
+  }
+  head("assistant");
+  all.push_back({false, "\n\n"});
+  return all;
+}
+
+/// A system message stands within the first question; each answer ends a sequence, and the next question begins one.
+Stretches llama2(const std::vector<Message>& messages) {
+  Stretches all;
+  std::string system;
+  bool begun = true;  // the caller puts the first <s>
+  for (const auto& [role, content] : messages) {
+    if (role == "system") {
+      system = "<<SYS>>\n" + content + "\n<</SYS>>\n\n";
+    } else if (role == "user") {
+      if (!begun) all.push_back({true, "<s>"});
+      all.push_back({false, "[INST] " + system + trimmed(content) + " [/INST]"});
+      system.clear(), begun = true;
+    } else {
+      all.insert(all.end(), {{false, " " + trimmed(content) + " "}, {true, "</s>"}});
+      begun = false;
+    }
+  }
+  return all;
+}
+
+Stretches zephyr(const std::vector<Message>& messages) {
+  Stretches all;
+  for (const auto& [role, content] : messages)
+    all.insert(all.end(), {{false, "<|" + role + "|>\n" + content}, {true, "</s>"}, {false, "\n"}});
+  all.push_back({false, "<|assistant|>\n"});
+  return all;
+}
+
+Stretches plain(const std::vector<Message>& messages) {
+  std::string text;
+  for (const auto& [role, content] : messages) text += role + ": " + trimmed(content) + "\n";
+  return {{false, text + "assistant:"}};
+}
+
+Stretches stretches_of(ChatTemplate kind, const std::vector<Message>& messages) {
+  switch (kind) {
+    case ChatTemplate::chatml:
+      return chatml(messages);
+    case ChatTemplate::llama3:
+      return llama3(messages);
+    case ChatTemplate::llama2:
+      return llama2(messages);
+    case ChatTemplate::zephyr:
+      return zephyr(messages);
+    default:
+      return plain(messages);
+  }
+}
+
+}  // namespace
+
+ChatTemplate chat_template_of(const std::string& jinja) {
+  const auto has = [&](const char* mark) { return jinja.find(mark) != jinja.npos; };
+  if (has("<|im_start|>")) return ChatTemplate::chatml;
+  if (has("<|start_header_id|>")) return ChatTemplate::llama3;
+  if (has("[INST]")) return ChatTemplate::llama2;
+  if (has("<|assistant|>")) return ChatTemplate::zephyr;
+  return ChatTemplate::plain;
+}
+
+std::string read_chat_template(const fs::path& model) {
+  if (is_gguf(model)) {
+    const GgufMetadata metadata = read_gguf_metadata(model);
+    return metadata.has("tokenizer.chat_template") ? metadata.text("tokenizer.chat_template") : "";
+  }
+  if (!fs::is_directory(model)) return "";
+  if (fs::exists(model / "chat_template.jinja")) return read_text(model / "chat_template.jinja");
+  const fs::path file = model / "tokenizer_config.json";
+  if (!fs::exists(file)) return "";
+  const json config = read_json_object(file);
+  const auto found = config.find("chat_template");
+  if (found == config.end()) return "";
+  if (found->is_string()) return *found;
+  for (const json& each : *found)  // several, by name
+    if (each.is_object() && each.value("name", json()) == "default" && each.value("template", json()).is_string())
+      return each["template"];
+  return "";
+}
+
+const char* name_of(ChatTemplate kind) {
+  constexpr const char* names[] = {"plain", "ChatML", "Llama 3", "Llama 2", "Zephyr"};
+  return names[int(kind)];
+}
+
+std::vector<int32_t> chat_tokens(ChatTemplate kind, const std::vector<Message>& messages, const Tokenizer& tokenizer,
+                                 int32_t bos) {
+  std::vector<int32_t> tokens;
+  if (bos >= 0) tokens.push_back(bos);
+  for (const auto& [marks, text] : stretches_of(kind, messages)) {
+    const std::vector<int32_t> ids = marks ? tokenizer.encode_with_specials(text) : tokenizer.encode(text);
+    tokens.insert(tokens.end(), ids.begin(), ids.end());
+  }
+  return tokens;
+}
+
+std::vector<int32_t> chat_stops(ChatTemplate kind, const Tokenizer& tokenizer) {
+  std::vector<int32_t> stops;
+  for (const char* mark : {kind == ChatTemplate::chatml ? "<|im_end|>" : "", kind == ChatTemplate::llama3 ? "<|eot_id|>" : ""}) {
+    if (!*mark) continue;
+    const std::vector<int32_t> ids = tokenizer.encode_with_specials(mark);
+    if (ids.size() == 1 && tokenizer.is_special(ids[0])) stops.push_back(ids[0]);
+  }
+  return stops;
+}
+
+std::vector<std::string> chat_stop_texts(ChatTemplate kind) {
+  return kind == ChatTemplate::plain ? std::vector<std::string>{"\nuser:", "\nsystem:"} : std::vector<std::string>{};
+}
+
+}  // namespace rungs

@@ -1,0 +1,205 @@
+#include "protocol.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rungs/base/fields.hpp"
+#include "rungs/generate/sampler.hpp"
+
+namespace rungs {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace {
+
+/// Fields that change nothing here.
+constexpr std::string_view passed_over[] = {"user", "metadata", "store", "service_tier", "parallel_tool_calls"};
+
+/// Fields of OpenAI's that are taken where they ask for nothing.
+constexpr std::pair<const char*, const char*> neutral[] = {
+    {"n", "[1]"},
+    {"best_of", "[1]"},
+    {"echo", "[false]"},
+    {"logprobs", "[false, 0]"},
+    {"top_logprobs", "[0]"},
+    {"presence_penalty", "[0]"},
+    {"frequency_penalty", "[0]"},
+    {"logit_bias", "[{}]"},
+    {"suffix", "[\"\"]"},
+    {"tools", "[[]]"},
+    {"tool_choice", "[\"none\", \"auto\"]"},
+    {"response_format", "[{\"type\": \"text\"}]"},
+};
+
+constexpr std::string_view known[] = {"model", "prompt", "messages", "max_tokens", "max_completion_tokens", "temperature",
+                                      "top_p", "top_k", "seed", "stop", "stream", "stream_options"};
+
+bool has(const auto& list, const auto& value) {
+  return std::find(std::begin(list), std::end(list), value) != std::end(list);
+}
+
+void check_names(const Fields& fields, const json& body) {
+  for (const auto& [name, value] : body.items()) {
+    if (value.is_null() || has(known, name) || has(passed_over, name)) continue;
+    const auto* found = std::find_if(std::begin(neutral), std::end(neutral), [&](auto& n) { return n.first == name; });
+    if (found == std::end(neutral))
+      throw HttpError(400, fmt::format("the request: {}: there is no such field", brief(json(name))));
+    const json allowed = json::parse(found->second);
+    if (!has(allowed, value)) fields.fail(found->first, brief(allowed[0]) + ", the rest is not served");
+  }
+}
+
+std::string content_of(const Fields& message) {
+  const json& content = message.at("content");
+  if (content.is_string()) return content;
+  if (!content.is_array()) message.fail("content", "a string, or a list of texts");
+  std::string text;
+  for (const json& each : content) {
+    const Fields part(each, "the request", "messages: content: ");
+    part.one_of("type", {"text"});
+    text += part.text("text");
+  }
+  return text;
+}
+
+std::vector<Message> messages_of(const Fields& fields) {
+  std::vector<Message> messages;
+  for (const json& each : fields.list("messages")) {
+    const Fields message(each, "the request", "messages: ");
+    std::string role = message.one_of("role", {"system", "developer", "user", "assistant"});
+    messages.push_back({role == "developer" ? "system" : role, content_of(message)});
+  }
+  if (messages.empty()) fields.fail("messages", "at least one message");
+  return messages;
+}
+
+std::string prompt_of(const Fields& fields) {
+  const json& prompt = fields.at("prompt");
+  if (prompt.is_string()) return prompt;
+  if (!prompt.is_array() || prompt.size() != 1 || !prompt[0].is_string())
+    fields.fail("prompt", "a string: one prompt a request");
+  return prompt[0];
+}
+
+std::vector<std::string> stop_of(const Fields& fields) {
+  if (!fields.has("stop")) return {};
+  const json& stop = fields.at("stop");
+  std::vector<std::string> list;
+  for (const json& each : stop.is_array() ? stop : json::array({stop})) {
+    if (!each.is_string() || each.get<std::string>().empty() || list.size() == 16 ||
+        each.get<std::string>().size() > 1000)
+      fields.fail("stop", "a string of 1 to 1000 bytes, or a list of up to 16 of them");
+    list.push_back(each);
+  }
+  return list;
+}
+
+Asked read(const json& body, bool chat, const std::string& model) {
+  const Fields fields(body, "the request");
+  check_names(fields, body);
+  if (fields.has("model") && fields.text("model") != model)
+    throw HttpError(404, fmt::format("the request: model: this server has \"{}\" alone", model), "model_not_found");
+  Asked asked{.chat = chat};
+  if (chat)
+    asked.messages = messages_of(fields);
+  else
+    asked.prompt = prompt_of(fields);
+  constexpr int64_t most = int64_t(1) << 40;
+  for (const char* name : {"max_tokens", "max_completion_tokens"})
+    if (fields.has(name)) asked.max_tokens = fields.whole(name, 1, most);
+  if (!chat && !asked.max_tokens) asked.max_tokens = 16;
+  constexpr double far = 1e9;
+  asked.sampling.temperature = fields.has("temperature") ? fields.number("temperature", -far, far) : 1;
+  if (fields.has("top_p")) asked.sampling.top_p = fields.number("top_p", -far, far);
+  if (fields.has("top_k")) asked.sampling.top_k = fields.whole("top_k", 0, INT32_MAX);
+  check(asked.sampling);
+  if (fields.has("seed")) asked.seed = uint64_t(fields.whole("seed", INT64_MIN, INT64_MAX));
+  asked.stop = stop_of(fields);
+  asked.stream = fields.truth("stream", false);
+  if (fields.has("stream_options")) asked.stream_usage = fields.inner("stream_options").truth("include_usage", false);
+  return asked;
+}
+
+ordered_json head_json(const AnswerHead& head, const char* kind) {
+  const std::string object = head.chat ? std::string("chat.completion") + kind : "text_completion";
+  return {{"id", head.id}, {"object", object}, {"created", head.created}, {"model", head.model}};
+}
+
+ordered_json usage_json(const Usage& u) {
+  return {{"prompt_tokens", u.prompt},
+          {"completion_tokens", u.drawn},
+          {"total_tokens", u.prompt + u.drawn},
+          {"prompt_tokens_details", {{"cached_tokens", u.found}}}};
+}
+
+std::string event(const ordered_json& value) { return "data: " + value.dump() + "\n\n"; }
+
+ordered_json finish_json(const char* finish) { return finish ? ordered_json(finish) : ordered_json(nullptr); }
+
+}  // namespace
+
+Asked parse_request(std::string_view body, bool chat, const std::string& model) {
+  try {
+    return read(parse_json(body, "the request"), chat, model);
+  } catch (const HttpError&) {
+    throw;
+  } catch (const Error& e) {
+    throw HttpError(400, e.what());
+  }
+}
+
+std::string error_body(int status, const std::string& says, const std::string& code) {
+  const char* type = status == 401 ? "authentication_error" : status < 500 ? "invalid_request_error" : "server_error";
+  const ordered_json error = {
+      {"message", says}, {"type", type}, {"code", code.empty() ? ordered_json(nullptr) : ordered_json(code)}};
+  return pretty(ordered_json{{"error", error}}) + "\n";
+}
+
+std::string answer_body(const AnswerHead& head, const std::string& text, const char* finish, const Usage& usage) {
+  ordered_json j = head_json(head, "");
+  ordered_json choice = {{"index", 0}};
+  if (head.chat)
+    choice["message"] = {{"role", "assistant"}, {"content", text}};
+  else
+    choice["text"] = text;
+  choice["logprobs"] = nullptr, choice["finish_reason"] = finish;
+  j["choices"] = ordered_json::array({choice});
+  j["usage"] = usage_json(usage);
+  return pretty(j) + "\n";
+}
+
+std::string text_event(const AnswerHead& head, const std::string& text, const char* finish) {
+  ordered_json j = head_json(head, ".chunk"), choice = {{"index", 0}};
+  if (!head.chat)
+    choice["text"] = text;
+  else if (text.empty())
+    choice["delta"] = ordered_json::object();
+  else
+    choice["delta"] = {{"content", text}};
+  choice["finish_reason"] = finish_json(finish);
+  j["choices"] = ordered_json::array({choice});
+  return event(j);
+}
+
+std::string role_event(const AnswerHead& head) {
+  ordered_json j = head_json(head, ".chunk");
+  const ordered_json choice = {
+      {"index", 0}, {"delta", {{"role", "assistant"}, {"content", ""}}}, {"finish_reason", nullptr}};
+  j["choices"] = ordered_json::array({choice});
+  return event(j);
+}
+
+std::string usage_event(const AnswerHead& head, const Usage& usage) {
+  ordered_json j = head_json(head, ".chunk");
+  j["choices"] = ordered_json::array();
+  j["usage"] = usage_json(usage);
+  return event(j);
+}
+
+std::string error_event(const std::string& says) {
+  return event({{"error", {{"message", says}, {"type", "server_error"}, {"code", nullptr}}}});
+}
+
+}  // namespace rungs

@@ -1,0 +1,339 @@
+// serve: an HTTP server that speaks as OpenAI's does.
+#include "serve.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <ctime>
+#include <random>
+
+#include "chat_template.hpp"
+#include "prompts.hpp"
+#include "protocol.hpp"
+#include "rungs/base/json.hpp"
+#include "rungs/model/model.hpp"
+
+#ifdef RUNGS_HAS_HTTPLIB
+#include <httplib.h>
+#endif
+
+namespace rungs {
+
+std::string metrics_text(const ServerCounts& c) {
+  std::string text;
+  const auto add = [&](const char* kind, const char* name, const char* help, auto value) {
+    text += fmt::format("# HELP rungs_{0} {1}\n# TYPE rungs_{0} {2}\nrungs_{0} {3}\n", name, help, kind, value);
+  };
+  add("counter", "requests_total", "Requests that came to the engine.", c.requests);
+  add("counter", "requests_finished_total", "Requests that got their whole text.", c.finished);
+  add("counter", "requests_cancelled_total", "Requests whose client went away.", c.cancelled);
+  add("counter", "requests_failed_total", "Requests that were refused by the engine or ended with an error.", c.failed);
+  add("counter", "prompt_tokens_total", "Tokens of prompts.", c.prompt_tokens);
+  add("counter", "prompt_tokens_found_total", "Tokens of prompts that were in the cache.", c.found_tokens);
+  add("counter", "drawn_tokens_total", "Tokens that were drawn.", c.drawn_tokens);
+  add("counter", "steps_total", "Calls of the model.", c.steps);
+  add("counter", "step_seconds_total", "Seconds of all steps.", c.step_seconds);
+  add("counter", "preemptions_total", "Requests that gave their blocks back and were computed again.", c.preemptions);
+  add("gauge", "requests_running", "Requests that have a slot.", c.running);
+  add("gauge", "requests_waiting", "Requests that wait for a slot or for blocks.", c.waiting);
+  add("gauge", "blocks_free", "Blocks of the KV cache that nobody holds.", c.free_blocks);
+  add("gauge", "blocks_kept", "Free blocks that can be found by their tokens.", c.kept_blocks);
+  return text;
+}
+
+#ifndef RUNGS_HAS_HTTPLIB
+
+int serve(const ServeCommand&) {
+  throw UsageError(
+      "this build has no HTTP: install cpp-httplib (Debian: libcpp-httplib-dev; tools/setup.sh optional) and build "
+      "again");
+}
+
+#else
+
+namespace {
+
+using nlohmann::ordered_json;
+
+/// Equal, found out in a time that does not say where they differ.
+bool same_secret(const std::string& a, const std::string& b) {
+  unsigned difference = a.size() != b.size();
+  for (size_t i = 0; i < a.size(); ++i) difference |= unsigned(a[i] ^ b[b.empty() ? 0 : i % b.size()]);
+  return difference == 0;
+}
+
+class Server {
+ public:
+  explicit Server(const ServeCommand& command);
+  void serve();
+
+ private:
+  void add_routes();
+  void guard();
+  void complete(const httplib::Request& http, httplib::Response& response, bool chat);
+  Request request_of(const Asked& asked);
+  void stream(httplib::Response& response, const AnswerHead& head, const std::shared_ptr<Answer>& answer, Usage usage,
+              bool with_usage);
+  void send_parts(httplib::Response& response, const char* type, const std::shared_ptr<Answer>& answer,
+                  std::function<std::string(const std::string& text, bool ended)> parts);
+  void whole(httplib::Response& response, const AnswerHead& head, const std::shared_ptr<Answer>& answer, Usage usage);
+  void wait_for_end();
+
+  const ServeCommand& command_;
+  std::unique_ptr<Engine> parts_ = make_engine({});
+  Config config_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<ServerEngine> engine_;
+  ChatTemplate template_;
+  std::vector<int32_t> stops_, chat_stops_;
+  std::string name_;  // of the model
+  std::random_device random_;
+  std::mutex random_mutex_;
+  std::atomic<bool> ending_ = false;
+  httplib::Server http_;
+};
+
+void check(const ServeCommand& c, const Config& config) {
+  const auto need = [](const char* option, bool good, const std::string& wanted, auto found) {
+    if (!good) throw UsageError(fmt::format("{}: wanted {}, found {}", option, wanted, found));
+  };
+  need("--port", c.port >= 0 && c.port <= 65535, "0 (any that is free) to 65535", c.port);
+  need("--slots", c.slots >= 1 && c.slots <= 1024, "1 to 1024", c.slots);
+  need("--context", c.context >= 0 && c.context <= config.usable_context(),
+       fmt::format("1 to {}, which is the model's", config.usable_context()), c.context);
+  need("--max-tokens-in-flight", c.max_tokens_in_flight >= 0 && c.max_tokens_in_flight <= (int64_t(1) << 32),
+       "0 (as many as the slots can have) to 2^32", c.max_tokens_in_flight);
+  const bool here = c.host == "localhost" || c.host.starts_with("127.") || c.host == "::1";
+  if (!here && c.api_key.empty())
+    throw UsageError(fmt::format("--host {} is heard by other machines: say --api-key KEY, too", c.host));
+}
+
+BatchingOptions batching_options(const ServeCommand& c, int64_t context) {
+  BatchingOptions options{.max_running = c.slots, .max_rows = std::max<int64_t>(256, c.slots), .context = context};
+  constexpr int64_t usual = 65536;  // tokens, where nobody says
+  const int64_t tokens = c.max_tokens_in_flight ? c.max_tokens_in_flight : std::min(c.slots * context, usual);
+  options.blocks = (tokens + options.block_size - 1) / options.block_size;
+  return options;
+}
+
+Server::Server(const ServeCommand& command) : command_(command), config_(load_config(command.model)) {
+  check(command, config_);
+  const std::filesystem::path path = tokenizer_path(command.model, command.tokenizer);
+  tokenizer_ = parts_->tokenizer(path);
+  check_vocabulary(*tokenizer_, path, config_);
+  const int64_t context = command.context ? command.context : config_.usable_context();
+  const BatchingOptions options = batching_options(command, context);
+  model_ = parts_->model(command.model, {.max_rows = options.max_rows, .context = context});
+  engine_ = std::make_unique<ServerEngine>(*model_, options);
+  template_ = chat_template_of(read_chat_template(command.model));
+  stops_ = config_.eos;
+  if (stops_.empty() && tokenizer_->eos()) stops_ = {*tokenizer_->eos()};
+  chat_stops_ = chat_stops(template_, *tokenizer_);
+  chat_stops_.insert(chat_stops_.end(), stops_.begin(), stops_.end());
+  name_ = std::filesystem::weakly_canonical(command.model).filename().string();
+}
+
+void send(httplib::Response& response, int status, const std::string& body, const char* type = "application/json") {
+  response.status = status;
+  response.set_content(body, type);
+}
+
+/// Who may ask: with the key, where there is one; and no page of another site.
+void Server::guard() {
+  http_.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+    using Handled = httplib::Server::HandlerResponse;
+    const std::string origin = request.get_header_value("Origin"), host = request.get_header_value("Host");
+    if (!origin.empty() && origin != "http://" + host && origin != "https://" + host) {
+      send(response, 403, error_body(403, "pages of other sites may not ask this server"));
+      return Handled::Handled;
+    }
+    const bool is_open = request.path == "/" || request.path == "/health";
+    if (!is_open && !command_.api_key.empty() &&
+        !same_secret(request.get_header_value("Authorization"), "Bearer " + command_.api_key)) {
+      send(response, 401, error_body(401, "wanted the header \"Authorization: Bearer KEY\" with this server's key",
+                                     "invalid_api_key"));
+      return Handled::Handled;
+    }
+    return Handled::Unhandled;
+  });
+  http_.set_error_handler([](const httplib::Request& request, httplib::Response& response) {
+    if (!response.body.empty()) return;
+    const std::string says = response.status == 404   ? "there is nothing at " + request.method + " " + request.path
+                             : response.status == 413 ? "the request is larger than 8 MiB"
+                                                      : "the request cannot be read";
+    response.set_content(error_body(response.status, says), "application/json");
+  });
+  http_.set_exception_handler([](const httplib::Request&, httplib::Response& response, std::exception_ptr thrown) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const HttpError& e) {
+      send(response, e.status, error_body(e.status, e.what(), e.code));
+    } catch (const UsageError& e) {
+      send(response, 400, error_body(400, e.what()));
+    } catch (const std::exception& e) {
+      send(response, 500, error_body(500, e.what()));
+    }
+  });
+}
+
+void Server::add_routes() {
+  http_.Get("/", [](const httplib::Request&, httplib::Response& response) {
+    response.set_header("Content-Security-Policy",
+                        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'");
+    send(response, 200, std::string(server_page()), "text/html; charset=utf-8");
+  });
+  http_.Get("/health", [this](const httplib::Request&, httplib::Response& response) {
+    send(response, ending_ ? 503 : 200, ending_ ? "{\"status\": \"ending\"}\n" : "{\"status\": \"ok\"}\n");
+  });
+  http_.Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
+    send(response, 200, metrics_text(engine_->counts()), "text/plain; version=0.0.4");
+  });
+  http_.Get("/state", [this](const httplib::Request&, httplib::Response& response) {
+    ordered_json state = engine_->state();
+    state["model"] = name_;
+    send(response, 200, state.dump());
+  });
+  http_.Get("/v1/models", [this](const httplib::Request&, httplib::Response& response) {
+    const ordered_json model = {{"id", name_}, {"object", "model"}, {"created", 0}, {"owned_by", "rungs"}};
+    send(response, 200, pretty(ordered_json{{"object", "list"}, {"data", {model}}}) + "\n");
+  });
+  for (const bool chat : {false, true})
+    http_.Post(chat ? "/v1/chat/completions" : "/v1/completions",
+               [this, chat](const httplib::Request& request, httplib::Response& response) {
+                 complete(request, response, chat);
+               });
+}
+
+Request Server::request_of(const Asked& asked) {
+  Request request{.prompt = {}, .sampling = asked.sampling, .stop = asked.chat ? chat_stops_ : stops_};
+  const int32_t bos = tokenizer_->bos().value_or(config_.bos);
+  if (asked.chat)
+    request.prompt = chat_tokens(template_, asked.messages, *tokenizer_, bos);
+  else
+    request.prompt = (asked.prompt.empty() ? no_prompt(*tokenizer_, config_)
+                                           : make_prompt(*tokenizer_, config_, asked.prompt)).tokens;
+  const std::lock_guard lock(random_mutex_);
+  request.seed = asked.seed ? *asked.seed : uint64_t(random_()) << 32 | random_();
+  request.max_tokens = asked.max_tokens.value_or(INT32_MAX);  // the engine knows what fits
+  return request;
+}
+
+void Server::complete(const httplib::Request& http, httplib::Response& response, bool chat) {
+  const Asked asked = parse_request(http.body, chat, name_);
+  if (ending_) throw HttpError(503, "the server ends: it takes no more requests");
+  Request request = request_of(asked);
+  const Usage usage{.prompt = int64_t(request.prompt.size())};
+  std::vector<std::string> stops = asked.stop;
+  if (chat)
+    for (const std::string& stop : chat_stop_texts(template_)) stops.push_back(stop);
+  const auto answer = engine_->ask(std::move(request), parts_->stream(*tokenizer_, false), std::move(stops));
+  static std::atomic<int64_t> number = 0;
+  const AnswerHead head{chat, fmt::format("{}-{}", chat ? "chatcmpl" : "cmpl", ++number), name_,
+                        int64_t(std::time(nullptr))};
+  if (asked.stream)
+    stream(response, head, answer, usage, asked.stream_usage);
+  else
+    whole(response, head, answer, usage);
+}
+
+/// As it comes. A client that goes away is noticed when something is to be sent, and in the wait for it.
+void Server::send_parts(httplib::Response& response, const char* type, const std::shared_ptr<Answer>& answer,
+                        std::function<std::string(const std::string& text, bool ended)> parts) {
+  const auto provide = [this, answer, parts = std::move(parts)](size_t, httplib::DataSink& sink) {
+    const auto [text, ended] = answer->wait();
+    const std::string part = parts(text, ended);
+    if (!sink.is_writable() || (!part.empty() && !sink.write(part.data(), part.size()))) return false;
+    if (ended) sink.done();
+    return true;
+  };
+  response.set_chunked_content_provider(type, provide, [this, answer](bool) { engine_->cancel(answer); });
+}
+
+void Server::stream(httplib::Response& response, const AnswerHead& head, const std::shared_ptr<Answer>& answer,
+                    Usage usage, bool with_usage) {
+  response.set_header("Cache-Control", "no-cache");
+  bool begun = !head.chat;
+  send_parts(response, "text/event-stream", answer, [=](const std::string& text, bool ended) mutable {
+    std::string events = std::exchange(begun, true) ? "" : role_event(head);
+    if (!text.empty()) events += text_event(head, text, nullptr);
+    if (!ended) return events;
+    usage.drawn = answer->drawn(), usage.found = answer->found();
+    events += answer->error().empty() ? text_event(head, "", answer->finish()) : error_event(answer->error());
+    if (with_usage) events += usage_event(head, usage);
+    return events + last_event;
+  });
+}
+
+/// In one piece, once it is whole; the status has been sent by then, so an error is told by the body alone.
+void Server::whole(httplib::Response& response, const AnswerHead& head, const std::shared_ptr<Answer>& answer,
+                   Usage usage) {
+  send_parts(response, "application/json", answer,
+             [=, all = std::string()](const std::string& text, bool ended) mutable -> std::string {
+               all += text;
+               if (!ended) return "";
+               usage.drawn = answer->drawn(), usage.found = answer->found();
+               if (!answer->error().empty()) return error_body(500, answer->error());
+               return answer_body(head, all, answer->finish(), usage);
+             });
+}
+
+/// Until a signal says so; then until what runs has ended, or a second signal.
+void Server::wait_for_end() {
+  sigset_t signals;
+  sigemptyset(&signals), sigaddset(&signals, SIGINT), sigaddset(&signals, SIGTERM);
+  int signal = 0;
+  sigwait(&signals, &signal);
+  ending_ = true;
+  ServerCounts counts = engine_->counts();
+  if (engine_->busy())
+    fmt::print(stderr, "Finishing {} requests; Ctrl-C again drops them.\n", counts.running + counts.waiting);
+  const timespec tenth{0, 100'000'000};
+  while (engine_->busy() && sigtimedwait(&signals, nullptr, &tenth) < 0) continue;
+  counts = engine_->counts();
+  if (engine_->busy()) fmt::print(stderr, "Dropped {} requests.\n", counts.running + counts.waiting);
+}
+
+void Server::serve() {
+  guard();
+  add_routes();
+  http_.set_payload_max_length(size_t(8) << 20);
+  http_.set_tcp_nodelay(true);
+  http_.set_keep_alive_max_count(1000), http_.set_keep_alive_timeout(2);
+  http_.set_read_timeout(5), http_.set_write_timeout(5);
+  // Each connection has a thread, and waits in it.
+  http_.new_task_queue = [this] { return new httplib::ThreadPool(size_t(command_.slots) + 192); };
+  // Not SO_REUSEPORT, the library's own choice: two servers would share a port, and clients get either.
+  http_.set_socket_options([](socket_t socket) {
+    const int yes = 1;
+    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
+  int port = command_.port;
+  if (port == 0 ? (port = http_.bind_to_any_port(command_.host)) < 0 : !http_.bind_to_port(command_.host, port))
+    throw UsageError(fmt::format("--port {} of {} cannot be listened to: is another server there? --port 0 takes any "
+                                 "that is free",
+                                 command_.port, command_.host));
+  sigset_t signals;
+  sigemptyset(&signals), sigaddset(&signals, SIGINT), sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::thread listener([this] { http_.listen_after_bind(); });
+  fmt::print("{}: {} slots, a context of {} tokens, chats as {}. Ctrl-C ends.\nhttp://{}:{}\n", name_, command_.slots,
+             model_->config().max_seq_len, name_of(template_), command_.host, port);
+  std::fflush(stdout);
+  wait_for_end();
+  http_.stop();
+  listener.join();
+}
+
+}  // namespace
+
+int serve(const ServeCommand& command) {
+  std::signal(SIGPIPE, SIG_IGN);
+  Server(command).serve();
+  return 0;
+}
+
+#endif
+
+}  // namespace rungs
