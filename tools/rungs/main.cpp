@@ -180,8 +180,8 @@ void add_use(CommandLine& line) {
   generate->add_flag("--json", g.json, "for scripts")->excludes(interactive);
 
   ServeCommand& s = line.server;
-  CLI::App* server = add_command(line, line.app, "Use", "serve", "answer many clients at once, over HTTP as OpenAI does",
-                                 [&s] { return serve(s); });
+  CLI::App* server = add_command(line, line.app, "Use", "serve",
+                                 "answer many clients at once, over HTTP as OpenAI does", [&s] { return serve(s); });
   server->add_option("--model", s.model, "a Hugging Face directory, a .bin of llama2.c, or a .gguf")
       ->default_str("weights/stories")
       ->type_name("PATH");
@@ -194,8 +194,9 @@ void add_use(CommandLine& line) {
   server->add_option("--slots", s.slots, "requests that are served at once; the others wait")->capture_default_str();
   server->add_option("--context", s.context, "most tokens of a text, prompt included; 0: as the model allows")
       ->capture_default_str();
-  server->add_option("--max-tokens-in-flight", s.max_tokens_in_flight,
-                     "of all texts at once, which is the size of the cache; 0: what the slots can have, 65536 at most")
+  server
+      ->add_option("--max-tokens-in-flight", s.max_tokens_in_flight,
+                   "of all texts at once, which is the size of the cache; 0: what the slots can have, 65536 at most")
       ->capture_default_str();
   add_threads(server);
 

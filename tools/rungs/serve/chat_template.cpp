@@ -28,7 +28,8 @@ using Stretches = std::vector<Stretch>;
 Stretches chatml(const std::vector<Message>& messages) {
   Stretches all;
   for (const auto& [role, content] : messages)
-    all.insert(all.end(), {{true, "<|im_start|>"}, {false, role + "\n" + content}, {true, "<|im_end|>"}, {false, "\n"}});
+    all.insert(all.end(),
+               {{true, "<|im_start|>"}, {false, role + "\n" + content}, {true, "<|im_end|>"}, {false, "\n"}});
   all.insert(all.end(), {{true, "<|im_start|>"}, {false, "assistant\n"}});
   return all;
 }
@@ -144,7 +145,8 @@ std::vector<int32_t> chat_tokens(ChatTemplate kind, const std::vector<Message>& 
 
 std::vector<int32_t> chat_stops(ChatTemplate kind, const Tokenizer& tokenizer) {
   std::vector<int32_t> stops;
-  for (const char* mark : {kind == ChatTemplate::chatml ? "<|im_end|>" : "", kind == ChatTemplate::llama3 ? "<|eot_id|>" : ""}) {
+  for (const char* mark :
+       {kind == ChatTemplate::chatml ? "<|im_end|>" : "", kind == ChatTemplate::llama3 ? "<|eot_id|>" : ""}) {
     if (!*mark) continue;
     const std::vector<int32_t> ids = tokenizer.encode_with_specials(mark);
     if (ids.size() == 1 && tokenizer.is_special(ids[0])) stops.push_back(ids[0]);

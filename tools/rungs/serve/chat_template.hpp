@@ -1,5 +1,5 @@
-/// How a conversation becomes a prompt. Templates of models are programs in Jinja; four kinds of them, which most models
-/// use, are recognized by the marks that they set, and written here.
+/// How a conversation becomes a prompt. Templates of models are programs in Jinja; four kinds of them, which most
+/// models use, are recognized by the marks that they set, and written here.
 #pragma once
 
 #include <filesystem>

@@ -33,8 +33,9 @@ constexpr std::pair<const char*, const char*> neutral[] = {
     {"response_format", "[{\"type\": \"text\"}]"},
 };
 
-constexpr std::string_view known[] = {"model", "prompt", "messages", "max_tokens", "max_completion_tokens", "temperature",
-                                      "top_p", "top_k", "seed", "stop", "stream", "stream_options"};
+constexpr std::string_view known[] = {"model",       "prompt",        "messages", "max_tokens", "max_completion_tokens",
+                                      "temperature", "top_p",         "top_k",    "seed",       "stop",
+                                      "stream",      "stream_options"};
 
 bool has(const auto& list, const auto& value) {
   return std::find(std::begin(list), std::end(list), value) != std::end(list);

@@ -24,7 +24,7 @@ struct Asked {
   std::string prompt = {};             ///< of a completion
   std::vector<Message> messages = {};  ///< of a chat
   SampleOptions sampling = {};
-  std::optional<uint64_t> seed = {};     ///< none: the server draws one
+  std::optional<uint64_t> seed = {};       ///< none: the server draws one
   std::optional<int64_t> max_tokens = {};  ///< none: 16 for a completion, what fits for a chat, as OpenAI has it
   std::vector<std::string> stop = {};      ///< the text ends before the first of these
   bool stream = false, stream_usage = false;
@@ -39,8 +39,8 @@ struct HttpError : Error {
 };
 
 /// Reads the body of POST /v1/completions, or of /v1/chat/completions. `model`: the only one that there is.
-/// \throws HttpError: 400 for what is no JSON, a field that is unknown or has a value that is not served; 404 for another
-/// model
+/// \throws HttpError: 400 for what is no JSON, a field that is unknown or has a value that is not served; 404 for
+/// another model
 Asked parse_request(std::string_view body, bool chat, const std::string& model);
 
 /// {"error": {"message", "type", "code"}}

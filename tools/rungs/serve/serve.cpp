@@ -152,8 +152,9 @@ void Server::guard() {
     const bool is_open = request.path == "/" || request.path == "/health";
     if (!is_open && !command_.api_key.empty() &&
         !same_secret(request.get_header_value("Authorization"), "Bearer " + command_.api_key)) {
-      send(response, 401, error_body(401, "wanted the header \"Authorization: Bearer KEY\" with this server's key",
-                                     "invalid_api_key"));
+      send(
+          response, 401,
+          error_body(401, "wanted the header \"Authorization: Bearer KEY\" with this server's key", "invalid_api_key"));
       return Handled::Handled;
     }
     return Handled::Unhandled;
@@ -180,8 +181,9 @@ void Server::guard() {
 
 void Server::add_routes() {
   http_.Get("/", [](const httplib::Request&, httplib::Response& response) {
-    response.set_header("Content-Security-Policy",
-                        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'");
+    response.set_header(
+        "Content-Security-Policy",
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'");
     send(response, 200, std::string(server_page()), "text/html; charset=utf-8");
   });
   http_.Get("/health", [this](const httplib::Request&, httplib::Response& response) {
@@ -212,8 +214,9 @@ Request Server::request_of(const Asked& asked) {
   if (asked.chat)
     request.prompt = chat_tokens(template_, asked.messages, *tokenizer_, bos);
   else
-    request.prompt = (asked.prompt.empty() ? no_prompt(*tokenizer_, config_)
-                                           : make_prompt(*tokenizer_, config_, asked.prompt)).tokens;
+    request.prompt =
+        (asked.prompt.empty() ? no_prompt(*tokenizer_, config_) : make_prompt(*tokenizer_, config_, asked.prompt))
+            .tokens;
   const std::lock_guard lock(random_mutex_);
   request.seed = asked.seed ? *asked.seed : uint64_t(random_()) << 32 | random_();
   request.max_tokens = asked.max_tokens.value_or(INT32_MAX);  // the engine knows what fits
@@ -311,9 +314,10 @@ void Server::serve() {
   });
   int port = command_.port;
   if (port == 0 ? (port = http_.bind_to_any_port(command_.host)) < 0 : !http_.bind_to_port(command_.host, port))
-    throw UsageError(fmt::format("--port {} of {} cannot be listened to: is another server there? --port 0 takes any "
-                                 "that is free",
-                                 command_.port, command_.host));
+    throw UsageError(
+        fmt::format("--port {} of {} cannot be listened to: is another server there? --port 0 takes any "
+                    "that is free",
+                    command_.port, command_.host));
   sigset_t signals;
   sigemptyset(&signals), sigaddset(&signals, SIGINT), sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);

@@ -100,8 +100,7 @@ void ServerEngine::run() {
   }
   drop_all("the server ends");
   const std::lock_guard lock(mutex_);
-  for (Arrival& arrival : arrivals_)
-    arrival.queued.set_exception(std::make_exception_ptr(Error("the server ends")));
+  for (Arrival& arrival : arrivals_) arrival.queued.set_exception(std::make_exception_ptr(Error("the server ends")));
 }
 
 void ServerEngine::submit(Arrival& arrival) {
@@ -195,9 +194,14 @@ ordered_json scheduler_state(const BatchEngine& engine, const ServerCounts& coun
                         {"blocks", r.blocks}});
   ordered_json holders = ordered_json::array();
   for (int64_t b = 0; b < s.pool().blocks(); ++b) holders.push_back(s.pool().holders(int32_t(b)));
-  return {{"slots", s.options().max_running}, {"block_size", s.options().block_size}, {"holders", holders},
-          {"requests", requests},             {"steps", counts.steps},                {"drawn", counts.drawn_tokens},
-          {"found", counts.found_tokens},     {"preemptions", counts.preemptions}};
+  return {{"slots", s.options().max_running},
+          {"block_size", s.options().block_size},
+          {"holders", holders},
+          {"requests", requests},
+          {"steps", counts.steps},
+          {"drawn", counts.drawn_tokens},
+          {"found", counts.found_tokens},
+          {"preemptions", counts.preemptions}};
 }
 
 }  // namespace rungs

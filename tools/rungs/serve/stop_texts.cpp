@@ -1,6 +1,8 @@
 #include "stop_texts.hpp"
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 namespace rungs {
 

@@ -1,0 +1,239 @@
+// rungs serve itself, asked over HTTP.
+#include <fcntl.h>
+#include <httplib.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "contains.hpp"
+#include "rungs/base/file.hpp"
+#include "support.hpp"
+
+using namespace rungs;
+using namespace rungs::test;
+using nlohmann::json;
+
+TEST_SUITE_BEGIN("serve");
+
+namespace {
+
+/// A server on weights/stories at a free port, for as long as this lives.
+class Server {
+ public:
+  explicit Server(std::vector<std::string> options = {}) {
+    std::vector<std::string> words = {RUNGS_COMMAND, "serve", "--port", "0", "--threads", "1"};
+    words.insert(words.end(), options.begin(), options.end());
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    pid_ = fork();
+    if (pid_ == 0) {
+      dup2(open((folder_ / "out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), 1);
+      dup2(open((folder_ / "err").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), 2);
+      execv(arguments[0], arguments.data());
+      _exit(127);
+    }
+    const std::string mark = "http://127.0.0.1:";
+    for (std::string out; port == 0; usleep(10'000)) {
+      REQUIRE(waitpid(pid_, nullptr, WNOHANG) == 0);
+      if (std::filesystem::exists(folder_ / "out")) out = read_text(folder_ / "out");
+      const size_t at = out.find(mark);
+      if (at != out.npos && out.ends_with("\n")) port = std::stoi(out.substr(at + mark.size()));
+    }
+  }
+  ~Server() {
+    if (pid_ > 0) kill(pid_, SIGKILL), waitpid(pid_, nullptr, 0);
+  }
+  void signal(int number) const { kill(pid_, number); }
+  /// Waits for its end.
+  int status() {
+    int status = 0;
+    waitpid(std::exchange(pid_, -1), &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  std::string said() const { return read_text(folder_ / "err"); }
+  httplib::Client client() const {
+    httplib::Client c("127.0.0.1", port);
+    c.set_read_timeout(60);
+    return c;
+  }
+  /// A number of /metrics.
+  int64_t count(const std::string& name) const {
+    const auto result = client().Get("/metrics");
+    REQUIRE(result);
+    const size_t at = result->body.find("\nrungs_" + name + " ");
+    REQUIRE(at != std::string::npos);
+    return std::stoll(result->body.substr(at + name.size() + 8));
+  }
+  void wait_until_idle() const {
+    while (count("requests_running") + count("requests_waiting") > 0) usleep(10'000);
+  }
+
+  int port = 0;
+
+ private:
+  Folder folder_;
+  pid_t pid_ = -1;
+};
+
+json ask(httplib::Client& client, const json& body, int status = 200, const char* path = "/v1/completions") {
+  const auto result = client.Post(path, body.dump(), "application/json");
+  REQUIRE(result);
+  CHECK(result->status == status);
+  return json::parse(result->body);
+}
+
+/// A socket that says what it is told to, and no more.
+int connection(int port, const std::string& says) {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in to{};
+  to.sin_family = AF_INET, to.sin_port = htons(uint16_t(port)), to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  REQUIRE(connect(socket, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0);
+  REQUIRE(send(socket, says.data(), says.size(), 0) == ssize_t(says.size()));
+  return socket;
+}
+
+const json story = {{"prompt", "Once upon a time"}, {"max_tokens", 12}, {"temperature", 0}};
+constexpr const char* told = ", there was a little boy named Finn. He liked to";
+
+}  // namespace
+
+TEST_CASE("a completion, whole and streamed, is what rungs generate tells") {
+  const Server server;
+  httplib::Client client = server.client();
+  const json whole = ask(client, story);
+  CHECK(whole["choices"][0]["text"] == told);
+  CHECK(whole["choices"][0]["finish_reason"] == "length");
+  CHECK(whole["usage"]["completion_tokens"] == 12);
+
+  json streamed = story;
+  streamed["stream"] = true;
+  const auto result = client.Post("/v1/completions", streamed.dump(), "application/json");
+  REQUIRE(result);
+  CHECK(result->get_header_value("Content-Type") == "text/event-stream");
+  CHECK(result->body.ends_with("data: [DONE]\n\n"));
+  std::string text;
+  for (size_t at = 0; (at = result->body.find("data: {", at)) != std::string::npos; ++at)
+    text += json::parse(result->body.substr(at + 6, result->body.find('\n', at) - at - 6))["choices"][0]["text"];
+  CHECK(text == told);
+
+  const json chat = ask(client, {{"messages", {{{"role", "user"}, {"content", "Tell a story."}}}}, {"max_tokens", 3}},
+                        200, "/v1/chat/completions");
+  CHECK(chat["choices"][0]["message"]["role"] == "assistant");
+  CHECK(json::parse(client.Get("/v1/models")->body)["data"][0]["id"] == "stories");
+  CHECK(client.Get("/health")->status == 200);
+  CHECK(client.Get("/")->body == Contains("Blocks of the KV cache"));
+  CHECK(json::parse(client.Get("/state")->body)["slots"] == 16);
+}
+
+TEST_CASE("64 clients at once each get their text, and a long prompt that they share is found in the cache") {
+  const Server server({"--slots", "8"});
+  std::string prompt;
+  for (int i = 0; i < 12; ++i) prompt += "Once upon a time, there was a little girl. ";
+  std::atomic<int> right = 0;
+  std::vector<std::thread> threads;
+  std::string wanted;
+  {
+    httplib::Client client = server.client();
+    wanted = ask(client, {{"prompt", prompt}, {"max_tokens", 8}, {"temperature", 0}})["choices"][0]["text"];
+  }
+  for (int i = 0; i < 64; ++i)
+    threads.emplace_back([&] {
+      httplib::Client client = server.client();
+      const json body = {{"prompt", prompt}, {"max_tokens", 8}, {"temperature", 0}};
+      const auto result = client.Post("/v1/completions", body.dump(), "application/json");
+      if (result && result->status == 200 && json::parse(result->body)["choices"][0]["text"] == wanted) ++right;
+    });
+  for (std::thread& t : threads) t.join();
+  CHECK(right == 64);
+  CHECK(server.count("requests_finished_total") == 65);
+  CHECK(server.count("prompt_tokens_found_total") > 64 * 100);
+}
+
+TEST_CASE("bad requests get a status and a sentence each, and the server lives") {
+  const Server server;
+  httplib::Client client = server.client();
+  CHECK(ask(client, {{"prompt", "a"}, {"foo", 1}}, 400)["error"]["message"] ==
+        "the request: \"foo\": there is no such field");
+  CHECK(ask(client, {{"prompt", "a"}, {"model", "gpt"}}, 404)["error"]["code"] == "model_not_found");
+  CHECK(ask(client, {{"prompt", std::string(1'000'000, 'a')}}, 400)["error"]["message"].get<std::string>() ==
+        Contains("leaves no room for one more in the context of 512"));
+  CHECK(ask(client, {{"prompt", std::string(9 << 20, 'a')}}, 413)["error"]["message"] ==
+        "the request is larger than 8 MiB");
+  CHECK(client.Post("/v1/completions", "{\"prompt\": \"\xff\"}", "application/json")->status == 400);
+  const auto nothing = client.Get("/v2");
+  CHECK(nothing->status == 404);
+  CHECK(json::parse(nothing->body)["error"]["message"] == "there is nothing at GET /v2");
+  const auto other_site = client.Get("/state", {{"Origin", "http://example.org"}});
+  CHECK(other_site->status == 403);
+
+  std::vector<int> idle;
+  for (int i = 0; i < 100; ++i)
+    idle.push_back(connection(server.port, i % 2 ? "" : "POST /v1/completions HTTP/1.1\r\n"));
+  idle.push_back(connection(server.port, "POST /v1/completions HTTP/1.1\r\nContent-Length: 100\r\n\r\n{\"prompt\""));
+  CHECK(ask(client, story)["choices"][0]["text"] == told);
+  for (const int socket : idle) close(socket);
+}
+
+TEST_CASE("a client that goes away frees its slot, streaming or not, and one that reads slowly holds up nobody") {
+  const Server server({"--slots", "2"});
+  const auto body = [](bool stream) {
+    const json j = {{"prompt", "Once"}, {"max_tokens", 500}, {"temperature", 1}, {"seed", 4}, {"stream", stream}};
+    return "POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: " +
+           std::to_string(j.dump().size()) + "\r\n\r\n" + j.dump();
+  };
+  const int slow = connection(server.port, body(true));
+  for (int i = 0; i < 6; ++i) close(connection(server.port, body(i % 2)));
+  httplib::Client client = server.client();
+  CHECK(ask(client, story)["choices"][0]["text"] == told);
+  close(slow);
+  server.wait_until_idle();
+  CHECK(server.count("requests_cancelled_total") + server.count("requests_finished_total") ==
+        server.count("requests_total"));
+  CHECK(server.count("blocks_free") == 2 * 512 / 16);
+}
+
+TEST_CASE("with a key nobody is served without it") {
+  const Server server({"--api-key", "sesame"});
+  httplib::Client client = server.client();
+  CHECK(ask(client, story, 401)["error"]["code"] == "invalid_api_key");
+  CHECK(client.Get("/metrics")->status == 401);
+  CHECK(client.Get("/health")->status == 200);
+  client.set_bearer_token_auth("sesam");
+  ask(client, story, 401);
+  client.set_bearer_token_auth("sesame");
+  CHECK(ask(client, story)["choices"][0]["text"] == told);
+}
+
+TEST_CASE("Ctrl-C finishes what runs; a port that is taken, or an address for others without a key, is refused") {
+  Server server;
+  const auto fails = [](const std::string& options) {
+    const Folder folder;
+    const int status =
+        std::system(("'" RUNGS_COMMAND "' serve " + options + " 2>" + (folder / "err").string()).c_str());
+    CHECK(WEXITSTATUS(status) == 2);
+    return read_text(folder / "err");
+  };
+  CHECK(fails("--port " + std::to_string(server.port)) == Contains("is another server there? --port 0 takes any"));
+  CHECK(fails("--host 0.0.0.0") == Contains("--host 0.0.0.0 is heard by other machines: say --api-key KEY, too"));
+  CHECK(fails("--port 70000") == Contains("--port: wanted 0 (any that is free) to 65535, found 70000"));
+  CHECK(fails("--context 513") == Contains("--context: wanted 1 to 512"));
+
+  std::thread asks([&] {
+    httplib::Client client = server.client();
+    json longer = story;
+    longer["max_tokens"] = 400, longer["temperature"] = 1, longer["seed"] = 8;
+    const auto result = client.Post("/v1/completions", longer.dump(), "application/json");
+    CHECK((result && json::parse(result->body).contains("choices")));
+  });
+  while (server.count("requests_total") == 0) usleep(1000);
+  server.signal(SIGINT);
+  asks.join();
+  CHECK(server.status() == 0);
+}
+
+TEST_SUITE_END();
