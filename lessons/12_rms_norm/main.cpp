@@ -67,7 +67,7 @@ int main() {
     fmt::print("{:<16}{:>12.1f}{:>16.1f}{:>16.1f}\n", name, share["x"], share["layers.0.x"], share["layers.1.x"]);
   }
 
-  // Less to do: one pass over a row in place of two, and no bias.
+  // Less to do: two passes over a row in place of three, and no bias.
   watch_taps({});
   Tensor many({512, 768}), normed({512, 768}), ones({768}), zeros({768});  // (T, C), (C)
   for (int64_t i = 0; i < many.count(); ++i) many.flat(i) = float(i % 7);
