@@ -87,12 +87,18 @@ void look_for_failures() {
 /// Waits with open eyes for a while, since most answers come at once; then leaves the processor to others.
 void exchange(Link& link, std::span<Parcel> parcels) {
   link.start(parcels);
-  const double begin = MPI_Wtime();
+  double begin = MPI_Wtime(), last = begin;
   for (int64_t turn = 1; !link.done(); ++turn) {
     if (turn % 64 != 0) continue;
     look_for_failures();
     std::this_thread::yield();
-    const double waited = MPI_Wtime() - begin;
+    const double now = MPI_Wtime(), waited = now - begin;
+    const bool was_stopped = now - last > link.patience / 2;  // itself, and so knows nothing of the others
+    last = now;
+    if (was_stopped) {
+      begin = now;
+      continue;
+    }
     if (waited > 0.02) usleep(100);
     if (waited > link.patience) {
       const int peer = link.missing();

@@ -4,6 +4,7 @@
 
 #include "rungs/model/scratch.hpp"
 #include "rungs/parallel/split_llama.hpp"
+#include "rungs/tensor/tap.hpp"
 
 namespace rungs {
 
@@ -70,6 +71,7 @@ void ParallelLlama::forward(Tensor& logits, const Batch& batch, KvCache* cache) 
 
   embed(s.x, rows.token);  // (N, C)
   for (size_t i = 0; i < w.layers.size(); ++i) {
+    const TapLayer tap_layer{int64_t(i)};
     const LlamaLayer& layer = w.layers[i];
     steps.self_attention(s.attn_out, {s.q, s.k, s.v}, s.normed, s.x, {layer.attention_norm, w.epsilon}, layer.qkv,
                          w.rotary, rows, cache ? &cache->layers[i] : nullptr);         // (N, H·D) of this rank
@@ -77,6 +79,7 @@ void ParallelLlama::forward(Tensor& logits, const Batch& batch, KvCache* cache) 
     add_row_parallel(s.x, s.projected, flat, layer.o);                                 // (N, C)
     steps.norm_swiglu(s.hidden, s.up, s.normed, s.x, {layer.ffn_norm, w.epsilon}, layer.gate_up);  // (N, F) of this rank
     add_row_parallel(s.x, s.projected, s.hidden, layer.down);                          // (N, C)
+    tap("x", s.x);
   }
   s.last_x = s.last_x.view_rows(0, rows.logit_rows.count());
   s.normed = s.normed.view_rows(0, rows.logit_rows.count());
