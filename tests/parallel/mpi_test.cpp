@@ -18,9 +18,10 @@ namespace {
 /// Without MPI the program must say so.
 bool no_mpi() {
   if (RUNGS_HAS_MPI) return false;
-  check_fails("generate --tensor-parallel", 2,
-              "this rungs was built without MPI, over which ranks talk: install Open MPI (on Debian libopenmpi-dev) and "
-              "build again");
+  check_fails(
+      "generate --tensor-parallel", 2,
+      "this rungs was built without MPI, over which ranks talk: install Open MPI (on Debian libopenmpi-dev) and "
+      "build again");
   MESSAGE("SKIPPED: there is no MPI here");
   return true;
 }
@@ -43,9 +44,10 @@ Outcome two_programs(const std::string& first, const std::string& second) {
 
 /// Sends a signal to one rank a second after it began.
 std::string signal_to(int rank, const std::string& signal) {
-  return fmt::format("sh -c 'if [ \"$OMPI_COMM_WORLD_RANK\" = {} ]; then me=$$; (sleep 1; kill -{} $me) >/dev/null 2>&1 & "
-                     "fi; exec \"$0\" \"$@\"'",
-                     rank, signal);
+  return fmt::format(
+      "sh -c 'if [ \"$OMPI_COMM_WORLD_RANK\" = {} ]; then me=$$; (sleep 1; kill -{} $me) >/dev/null 2>&1 & "
+      "fi; exec \"$0\" \"$@\"'",
+      rank, signal);
 }
 
 /// Work for longer than it may take to notice anything.
@@ -103,8 +105,9 @@ TEST_CASE("a number of ranks that cannot share the heads is refused once, with t
   const Outcome run = on_ranks(4, "generate --prompt Once");
   CHECK(run.status != 0);
   CHECK(run.out == "");
-  const std::string sentence = "6 query heads and 2 key/value heads cannot be dealt out evenly to 4 ranks; they can to "
-                               "1, 2, 6\n";
+  const std::string sentence =
+      "6 query heads and 2 key/value heads cannot be dealt out evenly to 4 ranks; they can to "
+      "1, 2, 6\n";
   CHECK(run.err.find(sentence) != std::string::npos);
   CHECK(run.err.find(sentence) == run.err.rfind(sentence));
 }

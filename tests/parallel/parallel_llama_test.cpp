@@ -77,8 +77,8 @@ TEST_CASE("one rank computes what the model without ranks does, to the last bit"
   CHECK(got.traffic.bytes_sent == 0);
 }
 
-// What differs is the order in which o and down sum. What another order does to these logits is measured on one rank, as
-// the grader measures what f32 does; a split is one more order, and may be off by eight times as much.
+// What differs is the order in which o and down sum. What another order does to these logits is measured on one rank,
+// as the grader measures what f32 does; a split is one more order, and may be off by eight times as much.
 TEST_CASE("random grouped-query shapes have the logits of one rank on 1, 2, 4 and 8 ranks, the same bits on all") {
   for (const auto& [heads, kv_heads, inner, vocabulary, tied] :
        {std::tuple{8, 8, 256, 128, false}, {8, 4, 260, 131, true}, {8, 2, 200, 100, false}, {8, 1, 96, 77, true}}) {
@@ -101,13 +101,13 @@ TEST_CASE("random grouped-query shapes have the logits of one rank on 1, 2, 4 an
       const std::vector<OfRank> all = on_ranks(ranks, folder / "model", calls, 2, 16);
       CHECK(largest_difference(all[0].logits, one.logits) <= 8 * reordered);
       for (const OfRank& other : all)
-        for (size_t call = 0; call < calls.size(); ++call)
-          CHECK(equal_bits(other.logits[call], all[0].logits[call]));
+        for (size_t call = 0; call < calls.size(); ++call) CHECK(equal_bits(other.logits[call], all[0].logits[call]));
     }
   }
 }
 
-TEST_CASE("in the first layer, where nothing was summed over ranks yet, each rank's keys are those of one rank, exactly") {
+TEST_CASE(
+    "in the first layer, where nothing was summed over ranks yet, each rank's keys are those of one rank, exactly") {
   const Folder folder;
   const Config shape = random_shape(8, 2, 128, 64, false);
   save_random_llama(folder.path(), shape, DType::f32, 3);
@@ -142,7 +142,8 @@ TEST_CASE("the story model on 2 and 6 ranks answers lesson 15's cases, which tra
     for (const int ranks : {2, 6}) {
       CAPTURE(c.input.name);
       CAPTURE(ranks);
-      const auto all = on_ranks(ranks, weights_directory() / "stories", {batch}, 8, int64_t(c.input.scalar("capacity")));
+      const auto all =
+          on_ranks(ranks, weights_directory() / "stories", {batch}, 8, int64_t(c.input.scalar("capacity")));
       const Reference& want = *c.find("logits");
       CHECK(passes(compare(all[0].logits[0], want.value, want.tolerance())));
       ++compared;
@@ -151,7 +152,8 @@ TEST_CASE("the story model on 2 and 6 ranks answers lesson 15's cases, which tra
   CHECK(compared > 0);
 }
 
-TEST_CASE("weights and cache of a rank take to the byte what lesson 22 predicts, and its traffic what the formula says") {
+TEST_CASE(
+    "weights and cache of a rank take to the byte what lesson 22 predicts, and its traffic what the formula says") {
   const auto check = [](const std::filesystem::path& path, int ranks, int64_t element) {
     const Config whole = load_config(path);
     const std::vector<Batch> calls = some_calls(whole);

@@ -27,20 +27,23 @@ struct OfRank {
 inline std::vector<OfRank> on_ranks(int ranks, const std::filesystem::path& path, const std::vector<Batch>& calls,
                                     int64_t sequences, int64_t capacity) {
   std::vector<OfRank> all(static_cast<size_t>(ranks));
-  run_ranks(ranks, [&](Communicator& communicator) {
-    use_threads(1);
-    CpuOps ops;
-    ParallelLlama model(ops, communicator, LlamaCheckpoint(path), {.max_rows = 64});
-    OfRank& mine = all[size_t(communicator.rank())];
-    mine.config = model.config();
-    mine.weight_bytes = weight_bytes(model.weights());
-    mine.cache = KvCache(ops, model.config(), sequences, capacity);
-    for (const Batch& batch : calls) {
-      Tensor& logits = mine.logits.emplace_back(Shape{int64_t(batch.logit_rows.size()), model.config().vocab_size});
-      model.forward(logits, batch, &mine.cache);
-    }
-    mine.traffic = communicator.traffic();
-  }, 60);
+  run_ranks(
+      ranks,
+      [&](Communicator& communicator) {
+        use_threads(1);
+        CpuOps ops;
+        ParallelLlama model(ops, communicator, LlamaCheckpoint(path), {.max_rows = 64});
+        OfRank& mine = all[size_t(communicator.rank())];
+        mine.config = model.config();
+        mine.weight_bytes = weight_bytes(model.weights());
+        mine.cache = KvCache(ops, model.config(), sequences, capacity);
+        for (const Batch& batch : calls) {
+          Tensor& logits = mine.logits.emplace_back(Shape{int64_t(batch.logit_rows.size()), model.config().vocab_size});
+          model.forward(logits, batch, &mine.cache);
+        }
+        mine.traffic = communicator.traffic();
+      },
+      60);
   return all;
 }
 

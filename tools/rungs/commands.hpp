@@ -87,10 +87,10 @@ struct GenerateCommand {
   bool trace = false;        ///< show what every step fed
   bool stats = false;        ///< how fast it was, also where nobody looks
   bool json = false;
-  bool mine = false;  ///< on the learner's code
-  bool tensor_parallel = false;   ///< the processes of mpirun share the model
-  double rank_timeout = 10;       ///< seconds after which one that does not answer is given up
-  int threads = 0;                ///< as the command line says; 0: nothing
+  bool mine = false;             ///< on the learner's code
+  bool tensor_parallel = false;  ///< the processes of mpirun share the model
+  double rank_timeout = 10;      ///< seconds after which one that does not answer is given up
+  int threads = 0;               ///< as the command line says; 0: nothing
   DeviceChoice device = {};
 };
 int generate_text(const GenerateCommand& command);

@@ -128,9 +128,9 @@ class Watcher {
   void print_ranks() const {
     const std::optional<RankReport> r = session_.engine.ranks();
     if (!r) return;
-    fmt::print(stderr, "{} ranks: {} of weights in rank 0, which sent {} in {} sums, {} all-gathers and {} broadcasts\n",
-               r->ranks, in_units(r->weight_bytes), in_units(r->bytes_sent), r->all_reduces, r->all_gathers,
-               r->broadcasts);
+    fmt::print(
+        stderr, "{} ranks: {} of weights in rank 0, which sent {} in {} sums, {} all-gathers and {} broadcasts\n",
+        r->ranks, in_units(r->weight_bytes), in_units(r->bytes_sent), r->all_reduces, r->all_gathers, r->broadcasts);
   }
 
   void print_json(const Sequences& drawn, double seconds, double rate) const {
@@ -225,9 +225,7 @@ void print_parts(const std::vector<EnginePart>& parts) {
 
 }  // namespace
 
-int generate_text(const GenerateCommand& command) {
-  return generate_text(command, *make_engine(command.device));
-}
+int generate_text(const GenerateCommand& command) { return generate_text(command, *make_engine(command.device)); }
 
 int generate_text(const GenerateCommand& command, Engine& engine) {
   check(command.options.sampling);

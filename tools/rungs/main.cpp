@@ -23,7 +23,8 @@ CLI::App* add_command(CommandLine& line, CLI::App& parent, const char* group, co
 }
 
 CLI::Option* add_threads(CLI::App* command) {
-  return command->add_option_function<int>("--threads", use_threads, "to compute with; otherwise one for each processor")
+  return command
+      ->add_option_function<int>("--threads", use_threads, "to compute with; otherwise one for each processor")
       ->check(CLI::Range(1, 1024));
 }
 
@@ -171,7 +172,8 @@ void add_use(CommandLine& line) {
       [&g, threads] { g.tensor_parallel = true, g.threads = threads->empty() ? 0 : threads->as<int>(); },
       "each process of `mpirun -n N rungs generate` has a part of every layer; rank 0 prints");
   parallel->excludes(interactive)->excludes(backend);
-  generate->add_option("--rank-timeout", g.rank_timeout, "seconds after which a process that does not answer is given up")
+  generate
+      ->add_option("--rank-timeout", g.rank_timeout, "seconds after which a process that does not answer is given up")
       ->check(CLI::Range(0.1, 86400.0))
       ->needs(parallel)
       ->capture_default_str();

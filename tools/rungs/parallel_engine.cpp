@@ -16,8 +16,8 @@ namespace rungs {
 
 std::optional<RankReport> ParallelEngine::ranks() const {
   const Traffic& t = ranks_.traffic();
-  return RankReport{ranks_.rank(), ranks_.ranks(), weight_bytes_, t.all_reduces, t.all_gathers, t.broadcasts,
-                    t.bytes_sent};
+  return RankReport{ranks_.rank(), ranks_.ranks(), weight_bytes_, t.all_reduces,
+                    t.all_gathers, t.broadcasts,   t.bytes_sent};
 }
 
 std::unique_ptr<Model> ParallelEngine::model(const std::filesystem::path& path, const LoadOptions& options) {

@@ -14,10 +14,10 @@ uint64_t hash_of(std::string_view bytes) {
 
 std::vector<Fact> facts_of(const LlamaCheckpoint& checkpoint) {
   const Config& c = checkpoint.config;
-  const std::string shape = fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", c.max_seq_len, c.hidden_size,
-                                        c.num_heads, c.num_kv_heads, c.head_dim, c.intermediate_size, c.num_layers,
-                                        c.vocab_size, c.epsilon, c.tied, c.rope.theta, int(c.rope.scaling),
-                                        c.rope.factor);
+  const std::string shape =
+      fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", c.max_seq_len, c.hidden_size, c.num_heads, c.num_kv_heads,
+                  c.head_dim, c.intermediate_size, c.num_layers, c.vocab_size, c.epsilon, c.tied, c.rope.theta,
+                  int(c.rope.scaling), c.rope.factor);
   constexpr size_t first_bytes = 64;
   std::string tensors;
   for (const std::string& name : checkpoint.file.names()) {
@@ -35,9 +35,10 @@ void agree(Communicator& ranks, const std::vector<Fact>& facts) {
   for (size_t i = 0; i < facts.size(); ++i)
     for (int rank = 1; rank < ranks.ranks(); ++rank)
       if (all[size_t(rank) * facts.size() + i] != all[i])
-        throw UsageError(fmt::format("rank {} has {} than rank 0: wanted the same program, files and options on every "
-                                     "rank",
-                                     rank, facts[i].what));
+        throw UsageError(
+            fmt::format("rank {} has {} than rank 0: wanted the same program, files and options on every "
+                        "rank",
+                        rank, facts[i].what));
 }
 
 }  // namespace rungs

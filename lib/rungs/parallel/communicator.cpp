@@ -34,8 +34,7 @@ void Communicator::all_reduce(std::span<float> x) {
   const auto received = [&](int rank) { return std::span(received_).subspan(size_t(rank) * mine.size(), mine.size()); };
 
   for (int peer = 0; peer < ranks(); ++peer)
-    if (peer != rank())
-      parcels_.push_back({peer, std::as_bytes(part(peer)), std::as_writable_bytes(received(peer))});
+    if (peer != rank()) parcels_.push_back({peer, std::as_bytes(part(peer)), std::as_writable_bytes(received(peer))});
   exchange();
   std::copy(mine.begin(), mine.end(), received(rank()).begin());
   for (int peer = 0; peer < ranks(); ++peer)

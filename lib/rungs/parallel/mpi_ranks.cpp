@@ -27,8 +27,8 @@ void check(int code) {
 /// A message that counts its bytes in an int.
 int size_of(size_t bytes) {
   if (bytes > INT_MAX)
-    throw UsageError(fmt::format("MPI: wanted messages of up to {} bytes, found {}: fewer rows in a call fit", INT_MAX,
-                                 bytes));
+    throw UsageError(
+        fmt::format("MPI: wanted messages of up to {} bytes, found {}: fewer rows in a call fit", INT_MAX, bytes));
   return int(bytes);
 }
 

@@ -74,11 +74,12 @@ void ParallelLlama::forward(Tensor& logits, const Batch& batch, KvCache* cache) 
     const TapLayer tap_layer{int64_t(i)};
     const LlamaLayer& layer = w.layers[i];
     steps.self_attention(s.attn_out, {s.q, s.k, s.v}, s.normed, s.x, {layer.attention_norm, w.epsilon}, layer.qkv,
-                         w.rotary, rows, cache ? &cache->layers[i] : nullptr);         // (N, H·D) of this rank
+                         w.rotary, rows, cache ? &cache->layers[i] : nullptr);  // (N, H·D) of this rank
     const ConstTensor flat = s.attn_out.reshaped({s.x.dim(0), layer.o.dim(1)});
-    add_row_parallel(s.x, s.projected, flat, layer.o);                                 // (N, C)
-    steps.norm_swiglu(s.hidden, s.up, s.normed, s.x, {layer.ffn_norm, w.epsilon}, layer.gate_up);  // (N, F) of this rank
-    add_row_parallel(s.x, s.projected, s.hidden, layer.down);                          // (N, C)
+    add_row_parallel(s.x, s.projected, flat, layer.o);  // (N, C)
+    steps.norm_swiglu(s.hidden, s.up, s.normed, s.x, {layer.ffn_norm, w.epsilon},
+                      layer.gate_up);                          // (N, F) of this rank
+    add_row_parallel(s.x, s.projected, s.hidden, layer.down);  // (N, C)
     tap("x", s.x);
   }
   s.last_x = s.last_x.view_rows(0, rows.logit_rows.count());

@@ -35,7 +35,7 @@ class ParallelLlama final : public Model {
   Part words_;  // of the vocabulary
   LlamaScratch scratch_;
   RowsOnDevice rows_;
-  Tensor own_token_;                     // (max_rows) i32: tokens as rows of this rank's table
+  Tensor own_token_;                      // (max_rows) i32: tokens as rows of this rank's table
   std::vector<float> logits_, gathered_;  // of this rank, (M, words); of all, (ranks, M, words)
 };
 

@@ -92,9 +92,10 @@ void split(LlamaCheckpoint& checkpoint, int rank, int ranks) {
   const Part inner = some_of(c, "an intermediate_size of", c.intermediate_size, rank, ranks, grain);
   const Part words = some_of(c, "a vocabulary of", c.vocab_size, rank, ranks);
   if (q.count % grain != 0)
-    throw UsageError(fmt::format("{}: the quantized columns of o_proj cannot be dealt out to {} ranks: wanted a "
-                                 "multiple of {} for each, found {}; fewer ranks or bf16 weights can",
-                                 c.directory.string(), ranks, grain, q.count));
+    throw UsageError(
+        fmt::format("{}: the quantized columns of o_proj cannot be dealt out to {} ranks: wanted a "
+                    "multiple of {} for each, found {}; fewer ranks or bf16 weights can",
+                    c.directory.string(), ranks, grain, q.count));
   mine.intermediate_size = inner.count;
 
   LlamaWeights& w = checkpoint.weights;
@@ -127,8 +128,8 @@ int64_t weight_bytes(const LlamaWeights& w) {
   int64_t bytes = sum({&w.token_embedding, &w.final_norm});
   if (w.output.raw() != w.token_embedding.raw()) bytes += int64_t(w.output.bytes());
   for (const LlamaLayer& l : w.layers)
-    bytes += sum({&l.attention_norm, &l.qkv.q, &l.qkv.k, &l.qkv.v, &l.o, &l.ffn_norm, &l.gate_up.gate, &l.gate_up.up,
-                  &l.down});
+    bytes += sum(
+        {&l.attention_norm, &l.qkv.q, &l.qkv.k, &l.qkv.v, &l.o, &l.ffn_norm, &l.gate_up.gate, &l.gate_up.up, &l.down});
   return bytes;
 }
 

@@ -23,8 +23,8 @@ Part kv_heads_of(const Config& config, int rank, int ranks);
 ///   o, down        its columns                              (C, H·D / ranks), (C, F / ranks)
 ///   embedding and output  its rows, its part of the vocabulary  (V / ranks, C)
 ///   norms          whole
-/// Rows stay views of the mapped file; columns are copied, and so are rows of tensors that are not the file's own bytes.
-/// Of the files nothing else stays mapped. Quantized columns part at the ends of blocks. \throws UsageError as
+/// Rows stay views of the mapped file; columns are copied, and so are rows of tensors that are not the file's own
+/// bytes. Of the files nothing else stays mapped. Quantized columns part at the ends of blocks. \throws UsageError as
 /// check_ranks, and where a part would be empty or part a block.
 void split(LlamaCheckpoint& checkpoint, int rank, int ranks);
 

@@ -36,8 +36,7 @@ struct Board {
 void wait_for(Board& board, std::unique_lock<std::mutex>& lock, const Board::Slot& slot, bool full, int peer) {
   const bool in_time = board.changed.wait_for(lock, board.patience, [&] { return slot.full == full || board.lost; });
   if (board.lost) throw *board.lost;
-  if (!in_time)
-    throw RankLost(peer, fmt::format("rank {} has not answered for {} s", peer, board.patience.count()));
+  if (!in_time) throw RankLost(peer, fmt::format("rank {} has not answered for {} s", peer, board.patience.count()));
 }
 
 void exchange(Board& board, int me, std::span<Parcel> parcels) {
