@@ -51,8 +51,8 @@ static ConstTensor of_rank(const CaseInput& in, const char* name, int rank) { re
 
 static LlamaLayer layer_of(const CaseInput& in) {
   const auto get = [&](const char* name) { return in[name].view(); };
-  return {get("attention_norm"), {get("q"), get("k"), get("v"), {}}, get("o"), get("ffn_norm"),
-          {get("gate"), get("up"), {}}, get("down")};
+  return {get("attention_norm"), {get("q"), get("k"), get("v"), {}}, get("o"),
+          get("ffn_norm"),       {get("gate"), get("up"), {}},       get("down")};
 }
 
 static Config config_of(const CaseInput& in) {
@@ -76,30 +76,34 @@ static LlamaLayer right_part(const CaseInput& in, int rank, int ranks) {
   const Config s = config_of(in);
   const int64_t D = s.head_dim, H = s.num_heads / ranks, G = std::max<int64_t>(1, s.num_kv_heads / ranks);
   const int64_t first_kv = rank * s.num_kv_heads / ranks, F = w.gate_up.gate.dim(0) / ranks;
-  const auto rows = [](const ConstTensor& weight, int64_t first, int64_t n) { return weight.view_rows(first, n).copy(); };
+  const auto rows = [](const ConstTensor& weight, int64_t first, int64_t n) {
+    return weight.view_rows(first, n).copy();
+  };
   const auto columns = [](const ConstTensor& weight, int64_t first, int64_t n) {
     Tensor out({weight.dim(0), n});
     for (int64_t k = 0; k < weight.dim(0); ++k)
       for (int64_t i = 0; i < n; ++i) out(k, i) = weight(k, first + i);
     return out;
   };
-  return {w.attention_norm.copy(),
-          {rows(w.qkv.q, rank * H * D, H * D), rows(w.qkv.k, first_kv * D, G * D), rows(w.qkv.v, first_kv * D, G * D), {}},
-          columns(w.o, rank * H * D, H * D),
-          w.ffn_norm.copy(),
-          {rows(w.gate_up.gate, rank * F, F), rows(w.gate_up.up, rank * F, F), {}},
-          columns(w.down, rank * F, F)};
+  return {
+      w.attention_norm.copy(),
+      {rows(w.qkv.q, rank * H * D, H * D), rows(w.qkv.k, first_kv * D, G * D), rows(w.qkv.v, first_kv * D, G * D), {}},
+      columns(w.o, rank * H * D, H * D),
+      w.ffn_norm.copy(),
+      {rows(w.gate_up.gate, rank * F, F), rows(w.gate_up.up, rank * F, F), {}},
+      columns(w.down, rank * F, F)};
 }
 
 static void run_split(const CaseInput& in, const Pieces& pieces, Recording& rec) {
   const int rank = int(in.scalar("rank")), ranks = int(in.scalar("ranks"));
   if (in.run == "share_of" || in.run == "kv_share_of") {
-    const Part part = (in.run == "share_of" ? pieces.share_of : pieces.kv_share_of)(int64_t(in.scalar("n")), rank, ranks);
+    const Part part =
+        (in.run == "share_of" ? pieces.share_of : pieces.kv_share_of)(int64_t(in.scalar("n")), rank, ranks);
     return output(rec, "part", {part.first, part.count});
   }
   const LlamaLayer mine = pieces.split_layer(layer_of(in), config_of(in), rank, ranks);
   const std::pair<const char*, const ConstTensor&> parts[] = {
-      {"q", mine.qkv.q}, {"k", mine.qkv.k},       {"v", mine.qkv.v},   {"o", mine.o},
+      {"q", mine.qkv.q},           {"k", mine.qkv.k},       {"v", mine.qkv.v},  {"o", mine.o},
       {"gate", mine.gate_up.gate}, {"up", mine.gate_up.up}, {"down", mine.down}};
   for (const auto& [name, tensor] : parts) rec.output(name, tensor);
 }

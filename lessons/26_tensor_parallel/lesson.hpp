@@ -27,8 +27,8 @@ Tensor take_columns(const Tensor& weight, Part columns);
 /// views.
 LlamaLayer split_layer(const LlamaLayer& whole, const Config& config, int rank, int ranks);
 
-/// out = x · weightᵀ + bias for the rank's own outputs.  out: (N, K'); x: (N, C), the same on all ranks; weight: (K', C)
-/// and bias: (K') are the rank's rows; an empty bias is none.
+/// out = x · weightᵀ + bias for the rank's own outputs.  out: (N, K'); x: (N, C), the same on all ranks; weight: (K',
+/// C) and bias: (K') are the rank's rows; an empty bias is none.
 void column_parallel(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias);
 
 /// out = the whole x · weightᵀ + bias, on every rank.  out: (N, K); x: (N, C') and weight: (K, C') are the rank's

@@ -10,15 +10,17 @@ using namespace rungs;
 using namespace lesson_26;
 
 static std::string run_of(Part part) {
-  return part.count == 1 ? fmt::format("{}", part.first) : fmt::format("{}-{}", part.first, part.first + part.count - 1);
+  return part.count == 1 ? fmt::format("{}", part.first)
+                         : fmt::format("{}-{}", part.first, part.first + part.count - 1);
 }
 
 static void print_shares(const Config& c, int ranks) {
-  fmt::print("\n{} ranks\n{:<6}{:>13}{:>13}{:>15}{:>16}\n", ranks, "", "query heads", "kv heads", "inner units", "words");
+  fmt::print("\n{} ranks\n{:<6}{:>13}{:>13}{:>15}{:>16}\n", ranks, "", "query heads", "kv heads", "inner units",
+             "words");
   for (int rank = 0; rank < ranks; ++rank)
     fmt::print("rank {}{:>13}{:>13}{:>15}{:>16}\n", rank, run_of(share_of(c.num_heads, rank, ranks)),
-               run_of(kv_share_of(c.num_kv_heads, rank, ranks)),
-               run_of(part_of(c.intermediate_size, rank, ranks)), run_of(part_of(c.vocab_size, rank, ranks)));
+               run_of(kv_share_of(c.num_kv_heads, rank, ranks)), run_of(part_of(c.intermediate_size, rank, ranks)),
+               run_of(part_of(c.vocab_size, rank, ranks)));
 }
 
 /// Whether a number of ranks is refused, and how.
@@ -40,8 +42,8 @@ static int64_t best(const Tensor& logits, int64_t n) {
 int main() {
   const LlamaCheckpoint stories(weights_directory() / "stories");
   const Config& c = stories.config;
-  fmt::print("The story LLaMA: {} query heads, {} key/value heads, F {}, V {}\nnumbers of ranks that share it evenly:", c.num_heads,
-             c.num_kv_heads, c.intermediate_size, c.vocab_size);
+  fmt::print("The story LLaMA: {} query heads, {} key/value heads, F {}, V {}\nnumbers of ranks that share it evenly:",
+             c.num_heads, c.num_kv_heads, c.intermediate_size, c.vocab_size);
   for (int ranks = 1; ranks <= 8; ++ranks) fmt::print("  {} {}", ranks, refusal(c, ranks));
   fmt::print("\n");
   print_shares(c, 2);

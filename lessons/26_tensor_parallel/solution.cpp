@@ -16,7 +16,8 @@ Part share_of(int64_t n, int rank, int ranks) {
 }
 
 Part kv_share_of(int64_t G, int rank, int ranks) {
-  // >>> G >= ranks: as anything; fewer: ranks / G neighbours have one head together; \throws ShapeError where that is no whole number
+  // >>> G >= ranks: as anything; fewer: ranks / G neighbours have one head together; \throws ShapeError where that is
+  // no whole number
   if (G >= ranks) return share_of(G, rank, ranks);
   if (ranks % G != 0) throw ShapeError("these cannot be dealt out evenly");
   return {rank / (ranks / G), 1};
@@ -111,7 +112,8 @@ void embed(Communicator& ranks, Tensor& out, const Tensor& tokens, const Tensor&
 void output(Communicator& ranks, Tensor& logits, const Tensor& x, const Tensor& table) {
   const int64_t N = x.dim(0), R = ranks.ranks(), words = table.dim(0);
   Tensor mine({N, words}), all({R, N, words});  // all: rank 0's, then rank 1's, ...
-  // >>> mine: the column-parallel product of x and the table, no bias ({}); all: ranks.all_gather(numbers(all), numbers(mine))
+  // >>> mine: the column-parallel product of x and the table, no bias ({}); all: ranks.all_gather(numbers(all),
+  // numbers(mine))
   column_parallel(mine, x, table, {});
   ranks.all_gather(numbers(all), numbers(mine));
   // <<<
@@ -127,7 +129,8 @@ void output(Communicator& ranks, Tensor& logits, const Tensor& x, const Tensor& 
 
 void attention(Ops& ops, Communicator& ranks, Tensor& out, const Tensor& x, const LlamaLayer& w, const Config& config,
                const RopeTables& rope) {
-  const int64_t N = x.dim(0), D = config.head_dim, H = w.qkv.q.dim(0) / D, G = w.qkv.k.dim(0) / D;  // H, G: of this rank
+  const int64_t N = x.dim(0), D = config.head_dim, H = w.qkv.q.dim(0) / D,
+                G = w.qkv.k.dim(0) / D;  // H, G: of this rank
   Tensor q({N, H, D}), k({N, G, D}), v({N, G, D}), attn_out({N, H, D});
   Tensor q_row = q.reshaped({N, H * D}), k_row = k.reshaped({N, G * D}), v_row = v.reshaped({N, G * D});  // same memory
   // >>> q_row, k_row, v_row: column-parallel products of x, without a bias: {}
@@ -160,7 +163,8 @@ void feed_forward(Ops& ops, Communicator& ranks, Tensor& out, const Tensor& x, c
   // <<<
 }
 
-void layer(Ops& ops, Communicator& ranks, Tensor& x, const LlamaLayer& w, const Config& config, const RopeTables& rope) {
+void layer(Ops& ops, Communicator& ranks, Tensor& x, const LlamaLayer& w, const Config& config,
+           const RopeTables& rope) {
   Tensor normed(x.shape()), out(x.shape());
   // >>> normed = ops.rms_norm of x; attention makes `out` of it, and out is added to x: ops.add
   ops.rms_norm(normed, x, w.attention_norm, config.epsilon);
@@ -178,7 +182,8 @@ void layer(Ops& ops, Communicator& ranks, Tensor& x, const LlamaLayer& w, const 
 
 int64_t bytes_sent(int64_t layers, int64_t N, int64_t C, int64_t V, int ranks) {
   int64_t sum = 0, gather = 0;
-  // >>> sum, gather: numbers that all ranks together send for one all_reduce of (N, C), for one all_gather that makes (N, V)
+  // >>> sum, gather: numbers that all ranks together send for one all_reduce of (N, C), for one all_gather that makes
+  // (N, V)
   sum = 2 * (ranks - 1) * N * C;
   gather = (ranks - 1) * N * V;
   // <<<

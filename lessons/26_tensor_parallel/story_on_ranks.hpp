@@ -10,9 +10,9 @@ namespace lesson_26 {
 
 /// What came of one call.
 struct Told {
-  Tensor logits;          ///< (N, V) of rank 0
-  bool alike = true;      ///< all ranks have the same bits
-  int64_t parameters = 0;  ///< of rank 0
+  Tensor logits;                                             ///< (N, V) of rank 0
+  bool alike = true;                                         ///< all ranks have the same bits
+  int64_t parameters = 0;                                    ///< of rank 0
   int64_t all_reduces = 0, all_gathers = 0, bytes_sent = 0;  ///< calls of rank 0, bytes of all
 };
 
@@ -20,18 +20,14 @@ struct Told {
 inline ConstTensor as_f32(const ConstTensor& weight) { return converted(weight, DType::f32); }
 
 inline LlamaLayer in_f32(const LlamaLayer& w) {
-  return {as_f32(w.attention_norm),
-          {as_f32(w.qkv.q), as_f32(w.qkv.k), as_f32(w.qkv.v), {}},
-          as_f32(w.o),
-          as_f32(w.ffn_norm),
-          {as_f32(w.gate_up.gate), as_f32(w.gate_up.up), {}},
-          as_f32(w.down)};
+  return {as_f32(w.attention_norm), {as_f32(w.qkv.q), as_f32(w.qkv.k), as_f32(w.qkv.v), {}}, as_f32(w.o),
+          as_f32(w.ffn_norm),       {as_f32(w.gate_up.gate), as_f32(w.gate_up.up), {}},      as_f32(w.down)};
 }
 
 inline int64_t parameters_of(const LlamaLayer& w) {
   int64_t n = 0;
-  for (const ConstTensor* t : {&w.attention_norm, &w.qkv.q, &w.qkv.k, &w.qkv.v, &w.o, &w.ffn_norm, &w.gate_up.gate,
-                               &w.gate_up.up, &w.down})
+  for (const ConstTensor* t :
+       {&w.attention_norm, &w.qkv.q, &w.qkv.k, &w.qkv.v, &w.o, &w.ffn_norm, &w.gate_up.gate, &w.gate_up.up, &w.down})
     n += t->count();
   return n;
 }
