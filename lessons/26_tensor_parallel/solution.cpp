@@ -16,8 +16,7 @@ Part share_of(int64_t n, int rank, int ranks) {
 }
 
 Part kv_share_of(int64_t G, int rank, int ranks) {
-  // >>> G >= ranks: as anything; fewer: ranks / G neighbours have one head together; \throws ShapeError where that is
-  // no whole number
+  // >>> G >= ranks: like anything else; fewer: ranks / G neighbours share a head; \throws ShapeError as share_of
   if (G >= ranks) return share_of(G, rank, ranks);
   if (ranks % G != 0) throw ShapeError("these cannot be dealt out evenly");
   return {rank / (ranks / G), 1};
@@ -112,8 +111,7 @@ void embed(Communicator& ranks, Tensor& out, const Tensor& tokens, const Tensor&
 void output(Communicator& ranks, Tensor& logits, const Tensor& x, const Tensor& table) {
   const int64_t N = x.dim(0), R = ranks.ranks(), words = table.dim(0);
   Tensor mine({N, words}), all({R, N, words});  // all: rank 0's, then rank 1's, ...
-  // >>> mine: the column-parallel product of x and the table, no bias ({}); all: ranks.all_gather(numbers(all),
-  // numbers(mine))
+  // >>> mine: column-parallel, x and the table, no bias: {}; then ranks.all_gather(numbers(all), numbers(mine))
   column_parallel(mine, x, table, {});
   ranks.all_gather(numbers(all), numbers(mine));
   // <<<
@@ -182,8 +180,7 @@ void layer(Ops& ops, Communicator& ranks, Tensor& x, const LlamaLayer& w, const 
 
 int64_t bytes_sent(int64_t layers, int64_t N, int64_t C, int64_t V, int ranks) {
   int64_t sum = 0, gather = 0;
-  // >>> sum, gather: numbers that all ranks together send for one all_reduce of (N, C), for one all_gather that makes
-  // (N, V)
+  // >>> sum, gather: how many numbers all ranks send for one all_reduce of (N, C), one all_gather that makes (N, V)
   sum = 2 * (ranks - 1) * N * C;
   gather = (ranks - 1) * N * V;
   // <<<

@@ -19,11 +19,13 @@ struct Told {
 /// Weights as f32, in memory.
 inline ConstTensor as_f32(const ConstTensor& weight) { return converted(weight, DType::f32); }
 
+/// A layer in f32, in memory.
 inline LlamaLayer in_f32(const LlamaLayer& w) {
   return {as_f32(w.attention_norm), {as_f32(w.qkv.q), as_f32(w.qkv.k), as_f32(w.qkv.v), {}}, as_f32(w.o),
           as_f32(w.ffn_norm),       {as_f32(w.gate_up.gate), as_f32(w.gate_up.up), {}},      as_f32(w.down)};
 }
 
+/// How many numbers these weights are.
 inline int64_t parameters_of(const LlamaLayer& w) {
   int64_t n = 0;
   for (const ConstTensor* t :
