@@ -52,7 +52,7 @@ struct CommandLine {
 /// A command that `does` something once everything was parsed.
 CLI::App* add_command(CommandLine& line, CLI::App& parent, const char* group, const char* name, const char* says,
                       std::function<int()> does);
-void add_threads(CLI::App* command);
+CLI::Option* add_threads(CLI::App* command);
 void add_exact(CLI::App* command);
 CLI::Option* add_cache_dtype(CLI::App* command, DType& dtype);
 CLI::Option* add_device(CLI::App* command, DeviceChoice& device, char** argv);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,9 @@ struct DeviceChoice {
   std::string on = "gpu";       ///< where the kernels of a cuda backend run: "gpu", "emulator"
   char** argv = nullptr;        ///< the command line, for the program that has the kernels of a GPU
 };
+
+/// Says on stderr what went wrong, in one line. Returns the exit status.
+int report_error(const std::exception& error);
 
 /// \name Learn
 ///@{
@@ -89,7 +93,10 @@ struct GenerateCommand {
   bool trace = false;        ///< show what every step fed
   bool stats = false;        ///< how fast it was, also where nobody looks
   bool json = false;
-  bool mine = false;  ///< on the learner's code
+  bool mine = false;             ///< on the learner's code
+  bool tensor_parallel = false;  ///< the processes of mpirun share the model
+  double rank_timeout = 10;      ///< seconds after which one that does not answer is given up
+  int threads = 0;               ///< as the command line says; 0: nothing
   DeviceChoice device = {};
 };
 int generate_text(const GenerateCommand& command);

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,13 @@ struct EnginePart {
   std::string why;                ///< "not started: rungs start 10"
 };
 
+/// Where several ranks share a model: this one, and what it has done so far.
+struct RankReport {
+  int rank, ranks;
+  int64_t weight_bytes;  ///< of its share
+  int64_t all_reduces, all_gathers, broadcasts, bytes_sent;
+};
+
 /// The parts that generation is made of: the library's, unless overridden.
 class Engine {
  public:
@@ -37,6 +45,8 @@ class Engine {
 
   /// Of what a model needs, which part is whose; empty where nobody asked.
   virtual std::vector<EnginePart> parts(const Config&) const { return {}; }
+  /// Nothing where one process has the whole model. Rank 0 alone prints.
+  virtual std::optional<RankReport> ranks() const { return {}; }
   virtual std::unique_ptr<Tokenizer> tokenizer(const std::filesystem::path& path) { return load_tokenizer(path); }
   /// `begins`: no text stands before the first token.
   virtual TextStream stream(const Tokenizer& tokenizer, bool begins) const;
@@ -58,6 +68,9 @@ Backend backend_of(const DeviceChoice& device);
 
 /// The one of this program, on this device.
 std::unique_ptr<Engine> make_engine(const DeviceChoice& device);
+
+/// What `rungs generate` does, with this engine.
+int generate_text(const GenerateCommand& command, Engine& engine);
 
 /// This program is rungs_mine.
 extern const bool engine_is_mine;

@@ -11,6 +11,7 @@
 #include "rungs/base/file.hpp"
 #include "rungs/base/json.hpp"
 #include "rungs/base/terminal.hpp"
+#include "rungs/base/units.hpp"
 #include "rungs/generate/capacity_plan.hpp"
 #include "rungs/measure/measure.hpp"
 
@@ -108,6 +109,7 @@ class Watcher {
     if (command.stats || is_terminal(stderr))
       fmt::print(stderr, "{} tokens of prompt in {:.3f} s; then {} tokens in {:.3f} s, {:.1f} tokens per second\n", fed,
                  prefill, after_first, decode, rate);
+    if (command.stats) print_ranks();
   }
 
  private:
@@ -123,6 +125,14 @@ class Watcher {
     return int64_t(drawn.size()) < session_.options.max_tokens ? "context" : "length";
   }
 
+  void print_ranks() const {
+    const std::optional<RankReport> r = session_.engine.ranks();
+    if (!r) return;
+    fmt::print(
+        stderr, "{} ranks: {} of weights in rank 0, which sent {} in {} sums, {} all-gathers and {} broadcasts\n",
+        r->ranks, in_units(r->weight_bytes), in_units(r->bytes_sent), r->all_reduces, r->all_gathers, r->broadcasts);
+  }
+
   void print_json(const Sequences& drawn, double seconds, double rate) const {
     ordered_json out = {{"model", session_.command.model},
                         {"cache", session_.options.cache},
@@ -130,6 +140,13 @@ class Watcher {
                         {"seconds", seconds},
                         {"seconds_to_first_token", first_ - start_},
                         {"tokens_per_second", rate}};
+    if (const std::optional<RankReport> r = session_.engine.ranks())
+      out["ranks"] = {{"ranks", r->ranks},
+                      {"weight_bytes", r->weight_bytes},
+                      {"all_reduces", r->all_reduces},
+                      {"all_gathers", r->all_gathers},
+                      {"broadcasts", r->broadcasts},
+                      {"bytes_sent", r->bytes_sent}};
     for (const EnginePart& part : session_.engine.parts(session_.config))
       out["parts"].push_back({{"lesson", part.lesson},
                               {"functions", part.functions},
@@ -158,6 +175,10 @@ void run(Session& session, const std::vector<Prompt>& prompts) {
   Sequences tokens;
   for (const Prompt& prompt : prompts) tokens.push_back(prompt.tokens);
   check_prompts(tokens, session.options, session.context);  // before anything is printed
+  if (session.engine.ranks() && session.engine.ranks()->rank != 0) {
+    session.engine.generate(*session.model, tokens, session.options, {});
+    return;
+  }
   Watcher watcher(session, prompts);
   const Sequences drawn = session.engine.generate(*session.model, tokens, session.options, std::ref(watcher));
   watcher.finish(drawn);
@@ -204,18 +225,19 @@ void print_parts(const std::vector<EnginePart>& parts) {
 
 }  // namespace
 
-int generate_text(const GenerateCommand& command) {
+int generate_text(const GenerateCommand& command) { return generate_text(command, *make_engine(command.device)); }
+
+int generate_text(const GenerateCommand& command, Engine& engine) {
   check(command.options.sampling);
-  const std::unique_ptr<Engine> engine = make_engine(command.device);
   const Config config = load_config(command.model);
   const std::filesystem::path path = tokenizer_path(command.model, command.tokenizer);
-  const std::unique_ptr<Tokenizer> tokenizer = engine->tokenizer(path);
+  const std::unique_ptr<Tokenizer> tokenizer = engine.tokenizer(path);
   check_vocabulary(*tokenizer, path, config);
 
   const int64_t most = config.usable_context(), context = command.options.context ? command.options.context : most;
   if (context < 1 || context > most)
     throw UsageError(fmt::format("context: wanted 1 to {}, which is the model's, found {}", most, context));
-  Session session{command, *engine, *tokenizer, config, command.options, context};
+  Session session{command, engine, *tokenizer, config, command.options, context};
   session.options.stop = config.eos;
   if (config.eos.empty() && tokenizer->eos()) session.options.stop = {*tokenizer->eos()};
 
@@ -224,8 +246,8 @@ int generate_text(const GenerateCommand& command) {
   for (const std::string& text : command.prompts) prompts.push_back(make_prompt(*tokenizer, config, text));
   if (prompts.empty() && !command.interactive) prompts.push_back(no_prompt(*tokenizer, config));
 
-  if (!command.json) print_parts(engine->parts(config));
-  session.model = engine->model(command.model, planned(session, prompts));
+  if (!command.json) print_parts(engine.parts(config));
+  session.model = engine.model(command.model, planned(session, prompts));
   if (command.interactive)
     converse(session);
   else

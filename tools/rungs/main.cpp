@@ -8,6 +8,7 @@
 
 #include "command_line.hpp"
 #include "engine.hpp"
+#include "parallel_engine.hpp"
 #include "rungs/base/error.hpp"
 #include "rungs/base/file.hpp"
 #include "rungs/base/text.hpp"
@@ -24,8 +25,9 @@ CLI::App* add_command(CommandLine& line, CLI::App& parent, const char* group, co
   return command;
 }
 
-void add_threads(CLI::App* command) {
-  command->add_option_function<int>("--threads", use_threads, "to compute with; otherwise one for each processor")
+CLI::Option* add_threads(CLI::App* command) {
+  return command
+      ->add_option_function<int>("--threads", use_threads, "to compute with; otherwise one for each processor")
       ->check(CLI::Range(1, 1024));
 }
 
@@ -132,6 +134,7 @@ void add_show(CommandLine& line) {
 void add_use(CommandLine& line) {
   GenerateCommand& g = line.generate;
   CLI::App* generate = add_command(line, line.app, "Use", "generate", "continue texts", [&line, &g] {
+    if (g.tensor_parallel) return generate_on_ranks(g);
     return g.mine && !engine_is_mine ? generate_on_mine(g) : generate_text(g);
   });
   generate->add_option("--model", g.model, "a Hugging Face directory, a .bin of llama2.c, or a .gguf")
@@ -166,15 +169,27 @@ void add_use(CommandLine& line) {
       ->capture_default_str();
   generate->add_option("--context", g.options.context, "most tokens of a text, prompt included; 0: as the model allows")
       ->capture_default_str();
-  add_device(generate, g.device, line.argv);
-  add_threads(generate);
+  CLI::Option* backend = add_device(generate, g.device, line.argv);
+  CLI::Option* threads = add_threads(generate);
+  CLI::Option* parallel = generate->add_flag_callback(
+      "--tensor-parallel",
+      [&g, threads] { g.tensor_parallel = true, g.threads = threads->empty() ? 0 : threads->as<int>(); },
+      "each process of `mpirun -n N rungs generate` has a part of every layer; rank 0 prints");
+  parallel->excludes(interactive)->excludes(backend);
+  generate
+      ->add_option("--rank-timeout", g.rank_timeout, "seconds after which a process that does not answer is given up")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->needs(parallel)
+      ->capture_default_str();
   add_exact(generate);
   CLI::Option* cache_dtype = add_cache_dtype(generate, g.options.cache_dtype);
   generate
       ->add_flag_callback(
           "--no-cache", [&g] { g.options.cache = false; }, "feed the whole text again at every step")
       ->excludes(cache_dtype);
-  generate->add_flag("--mine", g.mine, "run on your own code, of the lessons that you passed")->excludes(cache_dtype);
+  generate->add_flag("--mine", g.mine, "run on your own code, of the lessons that you passed")
+      ->excludes(cache_dtype)
+      ->excludes(parallel);
   generate->add_flag("--stats", g.stats, "say how fast it was, also where no terminal looks on");
   generate->add_flag("--trace", g.trace, "show what every step feeds, and where");
   generate->add_flag("--json", g.json, "for scripts")->excludes(interactive);
@@ -365,6 +380,13 @@ int fail(int status, const std::string& sentence) {
 }
 
 }  // namespace
+
+int report_error(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error)) return fail(1, no_memory);
+  const int status = dynamic_cast<const UsageError*>(&error) ? 2 : dynamic_cast<const FileError*>(&error) ? 3 : 1;
+  return status == 1 && std::ferror(stdout) ? fail(3, output_not_written) : fail(status, error.what());
+}
+
 }  // namespace rungs
 
 int main(int argc, char** argv) {
@@ -374,13 +396,7 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow further is said, as a full disk is
   try {
     return run(argc, argv);
-  } catch (const UsageError& e) {
-    return fail(2, e.what());
-  } catch (const FileError& e) {
-    return fail(3, e.what());
-  } catch (const std::bad_alloc&) {
-    return fail(1, no_memory);
   } catch (const std::exception& e) {
-    return std::ferror(stdout) ? fail(3, output_not_written) : fail(1, e.what());
+    return report_error(e);
   }
 }

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -128,6 +129,28 @@ MappedFile& MappedFile::operator=(MappedFile&& o) noexcept {
   std::swap(data_, o.data_);
   std::swap(size_, o.size_);
   return *this;
+}
+
+// The addresses stay reserved, so that the destructor unmaps nobody else's memory.
+void MappedFile::keep_only(std::vector<std::span<const std::byte>> parts) {
+  if (!data_) return;
+  const auto page = uintptr_t(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(data_), end = (begin + size_ + page - 1) / page * page;
+  uintptr_t kept = begin;  // up to here it was decided
+  const auto give_back = [&](uintptr_t until) {
+    if (until <= kept) return;
+    void* gap = mmap(reinterpret_cast<void*>(kept), until - kept, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    if (gap == MAP_FAILED) throw Error(fmt::format("a part of a file cannot be unmapped: {}", std::strerror(errno)));
+  };
+  std::sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.data() < b.data(); });
+  for (const std::span<const std::byte> part : parts) {
+    const auto first = reinterpret_cast<uintptr_t>(part.data()), last = first + part.size();
+    if (part.empty() || first < begin || last > begin + size_) continue;
+    give_back(first / page * page);
+    kept = std::max(kept, (last + page - 1) / page * page);
+  }
+  give_back(end);
 }
 
 MappedFile::~MappedFile() {

@@ -7,6 +7,7 @@
 #include <ostream>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace rungs {
 
@@ -21,6 +22,8 @@ class MappedFile {
   ~MappedFile();
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
+  /// Unmaps every page that holds none of these bytes; from now on they alone may be read.
+  void keep_only(std::vector<std::span<const std::byte>> parts);
 
  private:
   const std::byte* data_ = nullptr;

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+
 namespace rungs {
 
 std::vector<std::string> TensorSet::names() const {
@@ -56,6 +59,19 @@ const MappedFile& TensorSet::keep(MappedFile file) { return files_.emplace_back(
 
 void TensorSet::keep_files_of(TensorSet&& other) {
   for (MappedFile& file : other.files_) keep(std::move(file));
+}
+
+bool TensorSet::maps(const Tensor& tensor) const {
+  const auto* begin = static_cast<const std::byte*>(tensor.raw());
+  return std::any_of(files_.begin(), files_.end(), [&](const MappedFile& file) {
+    const auto bytes = file.bytes();
+    return std::less_equal<>()(bytes.data(), begin) && std::less<>()(begin, bytes.data() + bytes.size());
+  });
+}
+
+void TensorSet::keep_only(const std::vector<std::span<const std::byte>>& parts) {
+  tensors_.clear();
+  for (MappedFile& file : files_) file.keep_only(parts);
 }
 
 void TensorSet::merge(TensorSet&& other) {

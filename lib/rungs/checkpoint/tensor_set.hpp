@@ -36,6 +36,10 @@ class TensorSet {
   const MappedFile& keep(MappedFile file);
   /// Keeps the files of another set mapped, of whose tensors there are views here.
   void keep_files_of(TensorSet&& other);
+  /// Whether these bytes are those of a file, not a copy.
+  bool maps(const Tensor& tensor) const;
+  /// Forgets all tensors, and unmaps whatever holds none of these bytes.
+  void keep_only(const std::vector<std::span<const std::byte>>& parts);
   /// Takes over all tensors and files of another set. \throws FileError when a name is in both.
   void merge(TensorSet&& other);
 

@@ -1,0 +1,21 @@
+/// Ranks that are processes: `mpirun -n N PROGRAM` starts them, on one machine or on several.
+#pragma once
+
+#include "rungs/parallel/communicator.hpp"
+
+namespace rungs {
+
+/// Joins the processes that mpirun started; alone, without mpirun, a process is the only rank. `patience`: seconds that
+/// a rank waits for another. Called from one thread, once. \throws UsageError in a program that was built without MPI
+Communicator mpi_ranks(double patience);
+
+/// How many of the ranks run on this machine, and so share its processors.
+int mpi_ranks_here();
+
+/// Every rank has ended well.
+void leave_mpi();
+
+/// Ends all ranks, those that do not answer, too.
+[[noreturn]] void abort_mpi(int status);
+
+}  // namespace rungs

@@ -1,0 +1,94 @@
+#include "rungs/parallel/thread_ranks.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace rungs {
+
+namespace {
+
+/// What all threads look at.
+struct Board {
+  struct Slot {
+    std::span<const std::byte> bytes;
+    bool full = false;
+  };
+  Board(int n, double seconds) : ranks(n), patience(seconds), slots(size_t(n) * size_t(n)) {}
+  /// What `from` has sent `to`, until it is taken.
+  Slot& slot(int from, int to) { return slots[size_t(from * ranks + to)]; }
+
+  int ranks;
+  std::chrono::duration<double> patience;
+  std::mutex mutex = {};
+  std::condition_variable changed = {};
+  std::vector<Slot> slots;
+  std::optional<RankLost> lost = {};
+  std::exception_ptr error = {};  // of the rank that failed first
+};
+
+/// Waits until the slot is full or empty, as wanted.
+void wait_for(Board& board, std::unique_lock<std::mutex>& lock, const Board::Slot& slot, bool full, int peer) {
+  const bool in_time = board.changed.wait_for(lock, board.patience, [&] { return slot.full == full || board.lost; });
+  if (board.lost) throw *board.lost;
+  if (!in_time) throw RankLost(peer, fmt::format("rank {} has not answered for {} s", peer, board.patience.count()));
+}
+
+void exchange(Board& board, int me, std::span<Parcel> parcels) {
+  std::unique_lock lock(board.mutex);
+  if (board.lost) throw *board.lost;
+  for (const Parcel& p : parcels)
+    if (!p.send.empty()) board.slot(me, p.peer) = {p.send, true};
+  board.changed.notify_all();
+  for (const Parcel& p : parcels) {
+    if (p.receive.empty()) continue;
+    Board::Slot& slot = board.slot(p.peer, me);
+    wait_for(board, lock, slot, true, p.peer);
+    if (slot.bytes.size() != p.receive.size())
+      throw RankLost(p.peer, fmt::format("rank {} sent {} bytes, where rank {} wanted {}: wanted the same calls on "
+                                         "every rank",
+                                         p.peer, slot.bytes.size(), me, p.receive.size()));
+    std::memcpy(p.receive.data(), slot.bytes.data(), slot.bytes.size());
+    slot.full = false;
+    board.changed.notify_all();
+  }
+  for (const Parcel& p : parcels)  // what was sent may be written again only now
+    if (!p.send.empty()) wait_for(board, lock, board.slot(me, p.peer), false, p.peer);
+}
+
+void fail(Board& board, int rank, const std::string& sentence, std::exception_ptr error) {
+  const std::lock_guard lock(board.mutex);
+  if (board.lost) return;
+  board.lost.emplace(rank, fmt::format("rank {}: {}", rank, sentence));
+  board.error = std::move(error);
+  board.changed.notify_all();
+}
+
+}  // namespace
+
+void run_ranks(int ranks, const std::function<void(Communicator&)>& work, double patience) {
+  Board board(ranks, patience);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&board, &work, rank, ranks] {
+      Communicator communicator({rank, ranks, [&, rank](std::span<Parcel> parcels) { exchange(board, rank, parcels); },
+                                 [&, rank](const std::string& sentence) { fail(board, rank, sentence, nullptr); }});
+      try {
+        work(communicator);
+      } catch (const std::exception& e) {
+        fail(board, rank, e.what(), std::current_exception());
+      } catch (...) {
+        fail(board, rank, "ended", std::current_exception());
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  if (board.error) std::rethrow_exception(board.error);
+  if (board.lost) throw *board.lost;
+}
+
+}  // namespace rungs

@@ -1,0 +1,14 @@
+/// Ranks that are threads of this process: for tests, and wherever there is no MPI.
+#pragma once
+
+#include <functional>
+
+#include "rungs/parallel/communicator.hpp"
+
+namespace rungs {
+
+/// Calls work(communicator) on `ranks` threads at once and returns when all have ended. A rank that throws ends the
+/// others. `patience`: seconds that a rank waits for another. \throws what the first rank threw that ended by itself.
+void run_ranks(int ranks, const std::function<void(Communicator&)>& work, double patience = 10);
+
+}  // namespace rungs

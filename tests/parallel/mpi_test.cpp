@@ -1,0 +1,155 @@
+// `rungs generate --tensor-parallel` as a user runs it, under mpirun.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "cli/cli.hpp"
+#include "parallel/ranks.hpp"
+
+using namespace rungs;
+using namespace rungs::test;
+using nlohmann::json;
+
+TEST_SUITE_BEGIN("mpi");
+
+namespace {
+
+/// Without MPI the program must say so.
+bool no_mpi() {
+  if (RUNGS_HAS_MPI) return false;
+  check_fails(
+      "generate --tensor-parallel", 2,
+      "this rungs was built without MPI, over which ranks talk: install Open MPI (on Debian libopenmpi-dev) and "
+      "build again");
+  MESSAGE("SKIPPED: there is no MPI here");
+  return true;
+}
+
+/// Root must say that it means it; there may be more ranks than processors; mpirun's own words stay away.
+const std::string mpirun =
+    "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0 timeout -k 5 60 mpirun "
+    "--oversubscribe ";
+
+/// `prefix` stands before rungs on every rank.
+Outcome on_ranks(int ranks, const std::string& arguments, const std::string& prefix = "") {
+  return run_rungs(arguments + " --tensor-parallel", mpirun + fmt::format("-n {} {}", ranks, prefix));
+}
+
+/// Two ranks of one program each, with arguments of their own.
+Outcome two_programs(const std::string& first, const std::string& second) {
+  return run_rungs(fmt::format("{} --tensor-parallel : -n 1 '{}' {} --tensor-parallel", first, RUNGS_COMMAND, second),
+                   mpirun + "-n 1");
+}
+
+/// Sends a signal to one rank a second after it began.
+std::string signal_to(int rank, const std::string& signal) {
+  return fmt::format(
+      "sh -c 'if [ \"$OMPI_COMM_WORLD_RANK\" = {} ]; then me=$$; (sleep 1; kill -{} $me) >/dev/null 2>&1 & "
+      "fi; exec \"$0\" \"$@\"'",
+      rank, signal);
+}
+
+/// Work for longer than it may take to notice anything.
+std::string long_work(const Folder& folder) {
+  std::string prompts;
+  for (int i = 0; i < 64; ++i) prompts += "Once upon a time\n";
+  return "generate --max-tokens 500 --prompts " + write_file(folder / "prompts", prompts).string();
+}
+
+}  // namespace
+
+TEST_CASE("ranks of mpirun write the text of one process, once") {
+  if (no_mpi()) return;
+  const std::string command = "generate --prompt 'Once upon a time' --prompt 'The dog' --max-tokens 30 --seed 5";
+  const Outcome alone = run_rungs(command);
+  for (const int ranks : {1, 2, 6}) {
+    CAPTURE(ranks);
+    const Outcome run = on_ranks(ranks, command);
+    CHECK(run.status == 0);
+    CHECK(run.out == alone.out);
+  }
+}
+
+TEST_CASE("random grouped-query shapes write the same on 1, 2, 4 and 8 ranks, which sent what the formula says") {
+  if (no_mpi()) return;
+  const Folder folder;
+  for (const int64_t kv_heads : {8, 2, 1}) {
+    const Config shape = random_shape(8, kv_heads, 200, 131, false);
+    const auto path = folder / std::to_string(kv_heads);
+    std::filesystem::create_directories(path);
+    save_random_llama(path, shape, DType::f32, 5);
+    const std::string command = "generate --json --temperature 0 --max-tokens 20 --prompt abc --model " + path.string();
+    const json alone = json::parse(run_rungs(command).out);
+    const json& sequence = alone["sequences"][0];
+    for (const int ranks : {1, 2, 4, 8}) {
+      CAPTURE(kv_heads);
+      CAPTURE(ranks);
+      const Outcome run = on_ranks(ranks, command);
+      REQUIRE(run.status == 0);
+      const json got = json::parse(run.out), sent = got["ranks"];
+      CHECK(got["sequences"][0] == sequence);
+      const auto steps = int64_t(sequence["tokens"].size()), prompt = int64_t(sequence["prompt_tokens"].size());
+      const Traffic first = traffic_of_call(shape, prompt, 1, 0, ranks), step = traffic_of_call(shape, 1, 1, 0, ranks);
+      const int64_t drawn = steps * 4 * (ranks - 1), compared = 4 * 8 * (ranks - 1);  // tokens; hashes at the start
+      CHECK(sent["all_reduces"] == steps * (2 * shape.num_layers + 1));
+      CHECK(sent["all_gathers"] == steps + 2);
+      CHECK(sent["broadcasts"] == steps);
+      CHECK(sent["bytes_sent"] == first.bytes_sent + (steps - 1) * step.bytes_sent + drawn + compared);
+    }
+  }
+}
+
+TEST_CASE("a number of ranks that cannot share the heads is refused once, with those that can") {
+  if (no_mpi()) return;
+  const Outcome run = on_ranks(4, "generate --prompt Once");
+  CHECK(run.status != 0);
+  CHECK(run.out == "");
+  const std::string sentence =
+      "6 query heads and 2 key/value heads cannot be dealt out evenly to 4 ranks; they can to "
+      "1, 2, 6\n";
+  CHECK(run.err.find(sentence) != std::string::npos);
+  CHECK(run.err.find(sentence) == run.err.rfind(sentence));
+}
+
+TEST_CASE("a rank that is stopped or killed ends the others, and a sentence names it") {
+  if (no_mpi()) return;
+  const Folder folder;
+  for (const int rank : {0, 1}) {
+    CAPTURE(rank);
+    const Outcome stopped = on_ranks(2, long_work(folder) + " --rank-timeout 1.5", signal_to(rank, "STOP"));
+    CHECK(stopped.status != 0);
+    CHECK(stopped.status != 124);  // of timeout: it hung
+    CHECK_MESSAGE(stopped.err.find(fmt::format("rungs: rank {} has not answered for 1.5 s", rank)) != std::string::npos,
+                  stopped.err);
+    CHECK(stopped.err.find(fmt::format("rungs: rank {} ", 1 - rank)) == std::string::npos);
+    const Outcome killed = on_ranks(2, long_work(folder), signal_to(rank, "KILL"));
+    CHECK(killed.status != 0);
+    CHECK(killed.status != 124);
+    CHECK_MESSAGE(killed.err.find(fmt::format("process rank {}", rank)) != std::string::npos, killed.err);
+  }
+}
+
+TEST_CASE("ranks with different files, options or no files end at once, and a sentence names the one") {
+  if (no_mpi()) return;
+  const Folder folder;
+  for (const int64_t seed : {1, 2}) {
+    std::filesystem::create_directories(folder / std::to_string(seed));
+    save_random_llama(folder / std::to_string(seed), random_shape(8, 2, 200, 131, false), DType::f32, uint64_t(seed));
+  }
+  const std::string use = "generate --prompt abc --max-tokens 5 --model ", one = use + (folder / "1").string();
+  const std::string alike = "wanted the same program, files and options on every rank\n";
+  const std::pair<std::string, std::string> wrong[] = {
+      {use + (folder / "2").string(), "rungs: rank 1 has other weights than rank 0: " + alike},
+      {one + " --prompt b", "rungs: rank 1 has other prompts or options than rank 0: " + alike},
+      {one + " --context 40", "rungs: rank 1 has a model of another shape than rank 0: " + alike},
+      {use + (folder / "3").string(), "rungs: rank 1: " + (folder / "3").string() + "/config.json: cannot be opened"}};
+  for (const auto& [second, sentence] : wrong) {
+    const Outcome run = two_programs(one, second);
+    CHECK(run.status != 0);
+    CHECK(run.out == "");
+    CHECK_MESSAGE(run.err.find(sentence) != std::string::npos, run.err);
+  }
+}
+
+TEST_SUITE_END();
