@@ -209,7 +209,7 @@ TEST_CASE("with a key nobody is served without it") {
   CHECK(ask(client, story)["choices"][0]["text"] == told);
 }
 
-TEST_CASE("Ctrl-C finishes what runs; a port that is taken, or an address for others without a key, is refused") {
+TEST_CASE("Ctrl-C finishes what runs, and a port that is taken or an address for others without a key is refused") {
   Server server;
   const auto fails = [](const std::string& options) {
     const Folder folder;
