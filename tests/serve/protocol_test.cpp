@@ -170,7 +170,8 @@ TEST_CASE("templates are known by their marks") {
 
 TEST_CASE("marks of a template become special tokens, and what people write never does") {
   const auto tokenizer = load_tokenizer(weights_directory() / "tokenizers/sentencepiece");
-  const std::vector<Message> talk = {{"system", "Be kind."}, {"user", "Hi </s>"}, {"assistant", "Yes"}, {"user", "Go"}};
+  const std::vector<ChatMessage> talk = {
+      {"system", "Be kind."}, {"user", "Hi </s>"}, {"assistant", "Yes"}, {"user", "Go"}};
   const std::vector<int32_t> tokens = chat_tokens(ChatTemplate::llama2, talk, *tokenizer, *tokenizer->bos());
   CHECK(std::count(tokens.begin(), tokens.end(), *tokenizer->eos()) == 1);  // after "Yes" alone
   CHECK(std::count(tokens.begin(), tokens.end(), *tokenizer->bos()) == 2);  // one for each question
@@ -178,6 +179,12 @@ TEST_CASE("marks of a template become special tokens, and what people write neve
   for (const int32_t id : tokens) text += tokenizer->is_special(id) ? tokenizer->name_of(id) : tokenizer->bytes_of(id);
   CHECK(text == Contains("[INST] <<SYS>>\nBe kind.\n<</SYS>>\n\nHi </s> [/INST]"));
   CHECK(text == Contains("</s><s>"));
+
+  CHECK(text == Contains("[/INST] Yes </s>"));  // one text for the tokenizer: no second space before Yes
+
+  // ChatML has no BOS.
+  const auto chatml = [&](int32_t bos) { return chat_tokens(ChatTemplate::chatml, talk, *tokenizer, bos); };
+  CHECK(chatml(*tokenizer->bos()) == chatml(-1));
 
   const std::vector<int32_t> plain = chat_tokens(ChatTemplate::plain, talk, *tokenizer, -1);
   CHECK(tokenizer->decode(plain) == Contains("user: Go\nassistant:"));

@@ -65,8 +65,8 @@ std::string content_of(const Fields& message) {
   return text;
 }
 
-std::vector<Message> messages_of(const Fields& fields) {
-  std::vector<Message> messages;
+std::vector<ChatMessage> messages_of(const Fields& fields) {
+  std::vector<ChatMessage> messages;
   for (const json& each : fields.list("messages")) {
     const Fields message(each, "the request", "messages: ");
     std::string role = message.one_of("role", {"system", "developer", "user", "assistant"});
