@@ -49,6 +49,7 @@ TEST_CASE("a completion is read field by field, with the defaults of OpenAI") {
   CHECK(*usual.max_tokens == 16);
   CHECK_FALSE(usual.stream);
   CHECK_FALSE(usual.seed.has_value());
+  CHECK(parse_request(R"({"prompt": [0, 7, 9]})", false, "stories").ids == std::vector<int32_t>{0, 7, 9});
 
   const Asked all = parse_request(
       R"({"model": "stories", "prompt": ["Once"], "max_tokens": 7, "temperature": 0, "top_p": 0.5, "top_k": 3, "seed": -1,)"
@@ -83,8 +84,13 @@ TEST_CASE("what is not served is refused in a sentence that names the field") {
       {"{\"prompt\": \"a\"", "400: the request: is not JSON"},
       {"[]", "400: the request: wanted an object, found array"},
       {"{}", "400: the request: prompt: wanted a value, found none"},
-      {R"({"prompt": 5})", "400: the request: prompt: wanted a string: one prompt a request, found 5"},
-      {R"({"prompt": ["a", "b"]})", "400: the request: prompt: wanted a string: one prompt a request"},
+      {R"({"prompt": 5})",
+       "400: the request: prompt: wanted a string or a list of tokens: one prompt a request, found 5"},
+      {R"({"prompt": [1, "b"]})", "400: the request: prompt: wanted"},
+      {R"({"prompt": [1, -2]})", "400: the request: prompt: wanted"},
+      {R"({"prompt": []})", "400: the request: prompt: wanted"},
+      {R"({"prompt": ["a", "b"]})",
+       "400: the request: prompt: wanted a string or a list of tokens: one prompt a request"},
       {"{\"prompt\": \"\xff\"}", "400: the request: is not JSON"},
       {R"({"prompt": "\ud800"})", "400: the request: is not JSON"},
       {R"({"prompt": "a", "model": "gpt"})", "404: the request: model: this server has \"stories\" alone"},

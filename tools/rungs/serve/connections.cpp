@@ -1,10 +1,7 @@
 #include "connections.hpp"
 
-#include <netdb.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 
-#include <cstdlib>
 #include <system_error>
 #include <thread>
 
@@ -35,30 +32,11 @@ void ConnectionThreads::shutdown() {
 }
 
 void limit_files() {
+  constexpr rlim_t most_files = 1024;
   rlimit files{};
-  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur <= rlim_t(most_files)) return;
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur <= most_files) return;
   files.rlim_cur = most_files;
   setrlimit(RLIMIT_NOFILE, &files);
-}
-
-int socket_of(const httplib::Request& request) {
-  const std::string port = std::to_string(request.remote_port);
-  for (int fd = 3; fd < most_files; ++fd) {
-    sockaddr_storage address{};
-    socklen_t size = sizeof address;
-    char host[NI_MAXHOST], service[NI_MAXSERV];
-    auto* const client = reinterpret_cast<sockaddr*>(&address);
-    if (getpeername(fd, client, &size) == 0 &&
-        getnameinfo(client, size, host, sizeof host, service, sizeof service, NI_NUMERICHOST | NI_NUMERICSERV) == 0 &&
-        request.remote_addr == host && port == service)
-      return fd;
-  }
-  return -1;
-}
-
-bool is_gone(int socket) {
-  char byte;
-  return socket >= 0 && ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 }  // namespace rungs

@@ -23,13 +23,7 @@ class ConnectionThreads : public httplib::TaskQueue {
   int64_t running_ = 0;
 };
 
-/// Connections beyond so many wait until another ends: no more files may be open.
-inline constexpr int most_files = 1024;
+/// No more files may be open from now on, so that connections beyond wait until another ends.
 void limit_files();
-
-/// The socket of a request; -1 where it is not found.
-int socket_of(const httplib::Request& request);
-/// The client has closed its end.
-bool is_gone(int socket);
 
 }  // namespace rungs

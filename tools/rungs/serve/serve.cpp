@@ -76,12 +76,11 @@ class Server {
   void complete(const httplib::Request& http, const httplib::ContentReader& read, httplib::Response& response,
                 bool chat);
   Request request_of(const Asked& asked);
-  void stream(httplib::Response& response, const AnswerHead& head, const std::shared_ptr<Answer>& answer, int socket,
-              Usage usage, bool with_usage);
-  void send_parts(httplib::Response& response, const char* type, const std::shared_ptr<Answer>& answer, int socket,
+  void stream(httplib::Response& response, const AnswerHead& head, const std::shared_ptr<Answer>& answer, Usage usage,
+              bool with_usage);
+  void send_parts(httplib::Response& response, const char* type, const std::shared_ptr<Answer>& answer,
                   std::function<std::string(const std::string& text, bool ended)> parts);
-  void whole(httplib::Response& response, const AnswerHead& head, const std::shared_ptr<Answer>& answer, int socket,
-             Usage usage);
+  void whole(httplib::Response& response, const AnswerHead& head, const std::shared_ptr<Answer>& answer, Usage usage);
   void wait_for_end();
 
   const ServeCommand& command_;
@@ -213,9 +212,12 @@ void Server::add_routes() {
 
 Request Server::request_of(const Asked& asked) {
   Request request{.prompt = {}, .sampling = asked.sampling, .stop = asked.chat ? chat_stops_ : stops_};
+  if (asked.ignore_eos) request.stop.clear();
   const int32_t bos = tokenizer_->bos().value_or(config_.bos);
   if (asked.chat)
     request.prompt = chat_tokens(template_, asked.messages, *tokenizer_, bos);
+  else if (!asked.ids.empty())
+    request.prompt = asked.ids;
   else
     request.prompt =
         (asked.prompt.empty() ? no_prompt(*tokenizer_, config_) : make_prompt(*tokenizer_, config_, asked.prompt))
@@ -256,19 +258,18 @@ void Server::complete(const httplib::Request& http, const httplib::ContentReader
   const AnswerHead head{chat, fmt::format("{}-{}", chat ? "chatcmpl" : "cmpl", ++number), name_,
                         int64_t(std::time(nullptr))};
   if (asked.stream)
-    stream(response, head, answer, socket_of(http), usage, asked.stream_usage);
+    stream(response, head, answer, usage, asked.stream_usage);
   else
-    whole(response, head, answer, socket_of(http), usage);
+    whole(response, head, answer, usage);
 }
 
 /// As it comes. A client that goes away is noticed when something is to be sent, and in the wait for it.
 void Server::send_parts(httplib::Response& response, const char* type, const std::shared_ptr<Answer>& answer,
-                        int socket, std::function<std::string(const std::string& text, bool ended)> parts) {
-  const auto provide = [answer, socket, parts = std::move(parts)](size_t, httplib::DataSink& sink) {
+                        std::function<std::string(const std::string& text, bool ended)> parts) {
+  const auto provide = [answer, parts = std::move(parts)](size_t, httplib::DataSink& sink) {
     const auto [text, ended] = answer->wait();
     const std::string part = parts(text, ended);
-    if (is_gone(socket) || !sink.is_writable() || (!part.empty() && !sink.write(part.data(), part.size())))
-      return false;
+    if (!sink.is_writable() || (!part.empty() && !sink.write(part.data(), part.size()))) return false;
     if (ended) sink.done();
     return true;
   };
@@ -276,10 +277,10 @@ void Server::send_parts(httplib::Response& response, const char* type, const std
 }
 
 void Server::stream(httplib::Response& response, const AnswerHead& head, const std::shared_ptr<Answer>& answer,
-                    int socket, Usage usage, bool with_usage) {
+                    Usage usage, bool with_usage) {
   response.set_header("Cache-Control", "no-cache");
   bool begun = !head.chat;
-  send_parts(response, "text/event-stream", answer, socket, [=](const std::string& text, bool ended) mutable {
+  send_parts(response, "text/event-stream", answer, [=](const std::string& text, bool ended) mutable {
     std::string events = std::exchange(begun, true) ? "" : role_event(head);
     if (!text.empty()) events += text_event(head, text, nullptr);
     if (!ended) return events;
@@ -292,8 +293,8 @@ void Server::stream(httplib::Response& response, const AnswerHead& head, const s
 
 /// In one piece, once it is whole; the status has been sent by then, so an error is told by the body alone.
 void Server::whole(httplib::Response& response, const AnswerHead& head, const std::shared_ptr<Answer>& answer,
-                   int socket, Usage usage) {
-  send_parts(response, "application/json", answer, socket,
+                   Usage usage) {
+  send_parts(response, "application/json", answer,
              [=, all = std::string()](const std::string& text, bool ended) mutable -> std::string {
                all += text;
                if (!ended) return "";
