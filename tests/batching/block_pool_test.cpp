@@ -42,6 +42,7 @@ TEST_CASE("a block is found by its tokens and by all tokens before them, also wh
     CHECK(pool.find(first, Tokens{3, 4}) == std::pair(blocks[1], second));
     CHECK(pool.holders(blocks[1]) == 2);
     CHECK(!pool.writable(blocks[1]));
+    CHECK(pool.findable(blocks[1]));
     // The same contents in a third block: the first one stays the one that is found.
     const auto third = pool.take(1);
     CHECK(pool.publish(third[0], BlockPool::start, Tokens{1, 2}) == first);
@@ -49,6 +50,7 @@ TEST_CASE("a block is found by its tokens and by all tokens before them, also wh
     pool.give_back(blocks[1]);
     pool.withdraw(blocks[1]);
     CHECK(pool.writable(blocks[1]));
+    CHECK(!pool.findable(blocks[1]));
     CHECK(!pool.find(first, Tokens{3, 4}));
   }
 }

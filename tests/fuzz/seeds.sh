@@ -31,7 +31,7 @@ case $reader in
   tokenizer_bin) take $references/*/*/tokenizer.bin $references/*/*.bin ;;
   text) take README.md docs/glossary.md ;;
   case) take $references/1[0-4]*/*/case.json ;;
-  protocol) ;;
+  protocol | serve) ;;
   *) echo "tests/fuzz/seeds.sh: no fuzzer is called $reader" >&2; exit 2 ;;
 esac
 [ ! -d "tests/fuzz/kept/$reader" ] || cp "tests/fuzz/kept/$reader"/* "$folder"

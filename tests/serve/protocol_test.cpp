@@ -49,6 +49,7 @@ TEST_CASE("a completion is read field by field, with the defaults of OpenAI") {
   CHECK(*usual.max_tokens == 16);
   CHECK_FALSE(usual.stream);
   CHECK_FALSE(usual.seed.has_value());
+  CHECK(parse_request(R"({"prompt": [0, 7, 9]})", false, "stories").ids == std::vector<int32_t>{0, 7, 9});
 
   const Asked all = parse_request(
       R"({"model": "stories", "prompt": ["Once"], "max_tokens": 7, "temperature": 0, "top_p": 0.5, "top_k": 3, "seed": -1,)"
@@ -83,8 +84,13 @@ TEST_CASE("what is not served is refused in a sentence that names the field") {
       {"{\"prompt\": \"a\"", "400: the request: is not JSON"},
       {"[]", "400: the request: wanted an object, found array"},
       {"{}", "400: the request: prompt: wanted a value, found none"},
-      {R"({"prompt": 5})", "400: the request: prompt: wanted a string: one prompt a request, found 5"},
-      {R"({"prompt": ["a", "b"]})", "400: the request: prompt: wanted a string: one prompt a request"},
+      {R"({"prompt": 5})",
+       "400: the request: prompt: wanted a string or a list of tokens: one prompt a request, found 5"},
+      {R"({"prompt": [1, "b"]})", "400: the request: prompt: wanted"},
+      {R"({"prompt": [1, -2]})", "400: the request: prompt: wanted"},
+      {R"({"prompt": []})", "400: the request: prompt: wanted"},
+      {R"({"prompt": ["a", "b"]})",
+       "400: the request: prompt: wanted a string or a list of tokens: one prompt a request"},
       {"{\"prompt\": \"\xff\"}", "400: the request: is not JSON"},
       {R"({"prompt": "\ud800"})", "400: the request: is not JSON"},
       {R"({"prompt": "a", "model": "gpt"})", "404: the request: model: this server has \"stories\" alone"},
@@ -170,7 +176,8 @@ TEST_CASE("templates are known by their marks") {
 
 TEST_CASE("marks of a template become special tokens, and what people write never does") {
   const auto tokenizer = load_tokenizer(weights_directory() / "tokenizers/sentencepiece");
-  const std::vector<Message> talk = {{"system", "Be kind."}, {"user", "Hi </s>"}, {"assistant", "Yes"}, {"user", "Go"}};
+  const std::vector<ChatMessage> talk = {
+      {"system", "Be kind."}, {"user", "Hi </s>"}, {"assistant", "Yes"}, {"user", "Go"}};
   const std::vector<int32_t> tokens = chat_tokens(ChatTemplate::llama2, talk, *tokenizer, *tokenizer->bos());
   CHECK(std::count(tokens.begin(), tokens.end(), *tokenizer->eos()) == 1);  // after "Yes" alone
   CHECK(std::count(tokens.begin(), tokens.end(), *tokenizer->bos()) == 2);  // one for each question
@@ -178,6 +185,12 @@ TEST_CASE("marks of a template become special tokens, and what people write neve
   for (const int32_t id : tokens) text += tokenizer->is_special(id) ? tokenizer->name_of(id) : tokenizer->bytes_of(id);
   CHECK(text == Contains("[INST] <<SYS>>\nBe kind.\n<</SYS>>\n\nHi </s> [/INST]"));
   CHECK(text == Contains("</s><s>"));
+
+  CHECK(text == Contains("[/INST] Yes </s>"));  // one text for the tokenizer: no second space before Yes
+
+  // ChatML has no BOS.
+  const auto chatml = [&](int32_t bos) { return chat_tokens(ChatTemplate::chatml, talk, *tokenizer, bos); };
+  CHECK(chatml(*tokenizer->bos()) == chatml(-1));
 
   const std::vector<int32_t> plain = chat_tokens(ChatTemplate::plain, talk, *tokenizer, -1);
   CHECK(tokenizer->decode(plain) == Contains("user: Go\nassistant:"));

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <httplib.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -195,6 +196,52 @@ TEST_CASE("a client that goes away frees its slot, streaming or not, and one tha
   CHECK(server.count("requests_cancelled_total") + server.count("requests_finished_total") ==
         server.count("requests_total"));
   CHECK(server.count("blocks_free") == 2 * 512 / 16);
+}
+
+TEST_CASE("a client that waits for the whole text and goes away is cancelled, though nothing was to be sent") {
+  const Server server({"--slots", "1", "--max-tokens-in-flight", "512"});
+  const auto body = [](int seed) {
+    const json j = {{"prompt", "Once"}, {"max_tokens", 500}, {"temperature", 2}, {"seed", seed}};
+    return "POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: " +
+           std::to_string(j.dump().size()) + "\r\n\r\n" + j.dump();
+  };
+  std::vector<int> waiting;
+  for (int i = 0; i < 40; ++i) waiting.push_back(connection(server.port, body(i)));
+  while (server.count("requests_total") < 40) usleep(1000);
+  for (const int socket : waiting) close(socket);
+  server.wait_until_idle();
+  CHECK(server.count("requests_cancelled_total") > 0);
+  CHECK(server.count("requests_cancelled_total") + server.count("requests_finished_total") == 40);
+}
+
+TEST_CASE(
+    "a thousand connections that send nothing hold up nobody, and a body without a length is no way around the limit") {
+  const Server server;
+  std::vector<int> idle;
+  rlimit files{};  // of this process
+  getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
+  for (int i = 0; i < 1000; ++i) idle.push_back(connection(server.port, ""));
+  httplib::Client client = server.client();
+  client.set_read_timeout(20);
+  CHECK(ask(client, story)["choices"][0]["text"] == told);
+  for (const int socket : idle) close(socket);
+
+  const std::string megabyte(1 << 20, ' ');
+  int sent = 0;
+  const auto chunked = client.Post(
+      "/v1/completions",
+      [&](size_t, httplib::DataSink& sink) {
+        if (!sink.write(megabyte.data(), megabyte.size())) return false;
+        if (++sent == 9) sink.done();
+        return true;
+      },
+      "application/json");
+  REQUIRE(chunked);
+  CHECK(chunked->status == 413);
+  httplib::Client another = server.client();
+  CHECK(another.Get("/health")->status == 200);
 }
 
 TEST_CASE("with a key nobody is served without it") {

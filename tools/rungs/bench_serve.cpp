@@ -1,4 +1,6 @@
 // rungs bench serve: many requests on one model, in static and in continuous batches, with and without shared prefixes.
+#include "bench_serve.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,12 +21,6 @@ namespace rungs {
 using nlohmann::ordered_json;
 
 namespace {
-
-/// A request, and when it comes, in seconds.
-struct Arrival {
-  double time;
-  Request request;
-};
 
 /// Poisson arrivals; lengths of prompts and answers uniform in their logarithm, which mixes short and long ones.
 std::vector<Arrival> arrivals(const BenchServeCommand& command, const Config& config) {
@@ -48,14 +44,6 @@ std::vector<Arrival> arrivals(const BenchServeCommand& command, const Config& co
   }
   return list;
 }
-
-/// How one way to serve fared. Times in seconds.
-struct Served {
-  double seconds = 0, scheduler = 0;
-  int64_t tokens = 0, found = 0;
-  std::vector<double> first;  // from arrival to first token
-  std::vector<double> gaps;   // between tokens of one request
-};
 
 Served serve(Model& model, const std::vector<Arrival>& trace, const BatchingOptions& options) {
   BatchEngine engine(model, options);
@@ -94,10 +82,12 @@ double percentile(std::vector<double> values, double share) {
 
 struct Mode {
   const char* name;
-  bool continuous, prefix_caching;
+  bool continuous, prefix_caching, over_http = false;
 };
-constexpr Mode modes[] = {
-    {"static batches", false, false}, {"continuous batches", true, false}, {"continuous, shared prefixes", true, true}};
+constexpr Mode modes[] = {{"static batches", false, false},
+                          {"continuous batches", true, false},
+                          {"continuous, shared prefixes", true, true},
+                          {"over HTTP", true, true, true}};
 
 ordered_json to_json(const Mode& mode, const Served& s, int64_t requests) {
   ordered_json j{{"mode", mode.name},
@@ -143,8 +133,9 @@ int bench_serve(const BenchServeCommand& command) {
                machine(), command.requests, command.slots, "", "tokens/s", "requests/s", "first token, 50/95/99%",
                "between, 50/95/99%", "scheduler");
   for (const Mode& mode : modes) {
+    if (mode.over_http && command.http.empty()) continue;
     options.continuous = mode.continuous, options.prefix_caching = mode.prefix_caching;
-    const Served s = serve(*model, trace, options);
+    const Served s = mode.over_http ? serve_over_http(command.http, trace) : serve(*model, trace, options);
     report["modes"].push_back(to_json(mode, s, command.requests));
     if (command.json) continue;
     const auto three = [](const std::vector<double>& v) {

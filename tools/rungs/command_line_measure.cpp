@@ -67,6 +67,7 @@ void add_measuring(CommandLine& line) {
   serve->add_option("--slots", s.slots, "how many are served at once")->capture_default_str();
   serve->add_option("--shared", s.shared, "tokens that every prompt begins with")->capture_default_str();
   serve->add_option("--seed", s.seed, "of times, lengths and prompts")->capture_default_str();
+  serve->add_option("--http", s.http, "the same against a running `rungs serve` of this model, too")->type_name("URL");
   add_threads(serve);
   serve->add_option("--out", s.out, "a report")->type_name("FILE.json");
   serve->add_flag("--json", s.json, "print the report instead of the table");

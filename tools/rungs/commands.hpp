@@ -196,7 +196,8 @@ struct BenchServeCommand {
   double rate = 0;                    ///< how many come in a second; 0: all at the beginning
   int64_t shared = 0;                 ///< tokens that every prompt begins with
   int64_t seed = 1;
-  std::string out = {};  ///< .json; "": none
+  std::string http = {};  ///< of a running `rungs serve`, which gets the same trace; "": none
+  std::string out = {};   ///< .json; "": none
   bool json = false;
 };
 int bench_serve(const BenchServeCommand& command);

@@ -43,6 +43,8 @@ class BlockPool {
   int64_t free() const { return int64_t(empty_.size() + kept_.size()); }
   int64_t kept() const { return int64_t(kept_.size()); }  ///< free ones that can be found
   int64_t holders(int32_t block) const { return blocks_.at(size_t(block)).holders; }
+  /// find() can give it, whether somebody holds it or not.
+  bool findable(int32_t block) const { return blocks_.at(size_t(block)).name != 0; }
   /// It may be written: one holder, and nobody can find it.
   bool writable(int32_t block) const { return holders(block) == 1 && !blocks_[size_t(block)].name; }
 

@@ -25,7 +25,7 @@ std::string trimmed(const std::string& text) {
 
 using Stretches = std::vector<Stretch>;
 
-Stretches chatml(const std::vector<Message>& messages) {
+Stretches chatml(const std::vector<ChatMessage>& messages) {
   Stretches all;
   for (const auto& [role, content] : messages)
     all.insert(all.end(),
@@ -34,7 +34,7 @@ Stretches chatml(const std::vector<Message>& messages) {
   return all;
 }
 
-Stretches llama3(const std::vector<Message>& messages) {
+Stretches llama3(const std::vector<ChatMessage>& messages) {
   Stretches all;
   const auto head = [&](const std::string& role) {
     all.insert(all.end(), {{true, "<|start_header_id|>"}, {false, role}, {true, "<|end_header_id|>"}});
@@ -49,7 +49,7 @@ Stretches llama3(const std::vector<Message>& messages) {
 }
 
 /// A system message stands within the first question; each answer ends a sequence, and the next question begins one.
-Stretches llama2(const std::vector<Message>& messages) {
+Stretches llama2(const std::vector<ChatMessage>& messages) {
   Stretches all;
   std::string system;
   bool begun = true;  // the caller puts the first <s>
@@ -68,7 +68,7 @@ Stretches llama2(const std::vector<Message>& messages) {
   return all;
 }
 
-Stretches zephyr(const std::vector<Message>& messages) {
+Stretches zephyr(const std::vector<ChatMessage>& messages) {
   Stretches all;
   for (const auto& [role, content] : messages)
     all.insert(all.end(), {{false, "<|" + role + "|>\n" + content}, {true, "</s>"}, {false, "\n"}});
@@ -76,13 +76,13 @@ Stretches zephyr(const std::vector<Message>& messages) {
   return all;
 }
 
-Stretches plain(const std::vector<Message>& messages) {
+Stretches plain(const std::vector<ChatMessage>& messages) {
   std::string text;
   for (const auto& [role, content] : messages) text += role + ": " + trimmed(content) + "\n";
   return {{false, text + "assistant:"}};
 }
 
-Stretches stretches_of(ChatTemplate kind, const std::vector<Message>& messages) {
+Stretches stretches_of(ChatTemplate kind, const std::vector<ChatMessage>& messages) {
   switch (kind) {
     case ChatTemplate::chatml:
       return chatml(messages);
@@ -132,11 +132,17 @@ const char* name_of(ChatTemplate kind) {
   return names[int(kind)];
 }
 
-std::vector<int32_t> chat_tokens(ChatTemplate kind, const std::vector<Message>& messages, const Tokenizer& tokenizer,
-                                 int32_t bos) {
+std::vector<int32_t> chat_tokens(ChatTemplate kind, const std::vector<ChatMessage>& messages,
+                                 const Tokenizer& tokenizer, int32_t bos) {
   std::vector<int32_t> tokens;
-  if (bos >= 0) tokens.push_back(bos);
-  for (const auto& [marks, text] : stretches_of(kind, messages)) {
+  if (bos >= 0 && kind != ChatTemplate::chatml) tokens.push_back(bos);  // ChatML has none: it begins with <|im_start|>
+  Stretches joined;  // a tokenizer sees the text between two marks as one
+  for (const Stretch& each : stretches_of(kind, messages))
+    if (!joined.empty() && !each.marks && !joined.back().marks)
+      joined.back().text += each.text;
+    else
+      joined.push_back(each);
+  for (const auto& [marks, text] : joined) {
     const std::vector<int32_t> ids = marks ? tokenizer.encode_with_specials(text) : tokenizer.encode(text);
     tokens.insert(tokens.end(), ids.begin(), ids.end());
   }

@@ -24,8 +24,8 @@ const char* name_of(ChatTemplate kind);
 
 /// The tokens of a conversation, up to where the assistant speaks. Marks become special tokens; what people wrote does
 /// not, whatever it spells. `bos`: in front, where it is 0 or more.
-std::vector<int32_t> chat_tokens(ChatTemplate kind, const std::vector<Message>& messages, const Tokenizer& tokenizer,
-                                 int32_t bos);
+std::vector<int32_t> chat_tokens(ChatTemplate kind, const std::vector<ChatMessage>& messages,
+                                 const Tokenizer& tokenizer, int32_t bos);
 
 /// Tokens that end the assistant's turn besides the model's own.
 std::vector<int32_t> chat_stops(ChatTemplate kind, const Tokenizer& tokenizer);

@@ -31,6 +31,7 @@ button { font: inherit; padding: 5px 16px; border-radius: 8px; border: 1px solid
 .numbers b { display: block; font-size: 1.35em; color: var(--ink); font-variant-numeric: tabular-nums; }
 #blocks { display: flex; flex-wrap: wrap; gap: 2px; max-height: 300px; overflow: auto; }
 #blocks i { width: 11px; height: 11px; border-radius: 2px; background: var(--free); }
+#blocks i.kept { background: var(--kept); }
 #blocks i.shared { outline: 2px solid var(--ink); outline-offset: -2px; }
 table { border-collapse: collapse; width: 100%; font-size: .9em; font-variant-numeric: tabular-nums; }
 th { text-align: left; font-weight: 600; color: var(--soft); } th, td { padding: 2px 8px 2px 0; }
@@ -54,7 +55,7 @@ th { text-align: left; font-weight: 600; color: var(--soft); } th, td { padding:
 <div class="numbers"><div><b id="rate">0</b>tokens/s</div><div><b id="running">0</b>running</div><div><b id="waiting">0</b>waiting</div>
 <div><b id="free">0</b>blocks free</div><div><b id="found">0</b>tokens found</div><div><b id="preempted">0</b>preempted</div></div>
 <h2>Blocks of the KV cache</h2><div id="blocks"></div>
-<p class="soft">A colour is a request, a frame a block that several share. <span id="size"></span></p>
+<p class="soft">A colour is a request, a frame a block that several share; a darker free block is found by a prompt that begins alike. <span id="size"></span></p>
 <h2>Requests</h2><div id="requests" class="soft">None.</div>
 </section></main>
 <script>
@@ -131,11 +132,11 @@ function draw(s) {
   $('size').textContent = `${s.holders.length} blocks of ${s.block_size} tokens.`;
   const owner = {};
   for (const r of running) for (const b of r.blocks) owner[b] = r.id;
-  const blocks = $('blocks'), shown = Math.min(s.holders.length, 4096);
+  const kept = new Set(s.kept), blocks = $('blocks'), shown = Math.min(s.holders.length, 4096);
   while (blocks.children.length < shown) blocks.append(document.createElement('i'));
   for (let b = 0; b < shown; ++b) {
     blocks.children[b].style.background = b in owner ? colour(owner[b]) : '';
-    blocks.children[b].className = s.holders[b] > 1 ? 'shared' : '';
+    blocks.children[b].className = s.holders[b] > 1 ? 'shared' : kept.has(b) ? 'kept' : '';
   }
   const table = document.createElement('table');
   table.innerHTML = '<tr><th>request</th><th>prompt</th><th>found</th><th>drawn</th><th></th></tr>';

@@ -33,9 +33,9 @@ constexpr std::pair<const char*, const char*> neutral[] = {
     {"response_format", "[{\"type\": \"text\"}]"},
 };
 
-constexpr std::string_view known[] = {"model",       "prompt",        "messages", "max_tokens", "max_completion_tokens",
-                                      "temperature", "top_p",         "top_k",    "seed",       "stop",
-                                      "stream",      "stream_options"};
+constexpr std::string_view known[] = {
+    "model", "prompt", "messages", "max_tokens", "max_completion_tokens", "temperature", "top_p",
+    "top_k", "seed",   "stop",     "stream",     "stream_options",        "ignore_eos"};
 
 bool has(const auto& list, const auto& value) {
   return std::find(std::begin(list), std::end(list), value) != std::end(list);
@@ -65,8 +65,8 @@ std::string content_of(const Fields& message) {
   return text;
 }
 
-std::vector<Message> messages_of(const Fields& fields) {
-  std::vector<Message> messages;
+std::vector<ChatMessage> messages_of(const Fields& fields) {
+  std::vector<ChatMessage> messages;
   for (const json& each : fields.list("messages")) {
     const Fields message(each, "the request", "messages: ");
     std::string role = message.one_of("role", {"system", "developer", "user", "assistant"});
@@ -76,12 +76,18 @@ std::vector<Message> messages_of(const Fields& fields) {
   return messages;
 }
 
-std::string prompt_of(const Fields& fields) {
+/// One text, alone or in a list; or a list of tokens.
+void read_prompt(Asked& asked, const Fields& fields) {
   const json& prompt = fields.at("prompt");
-  if (prompt.is_string()) return prompt;
-  if (!prompt.is_array() || prompt.size() != 1 || !prompt[0].is_string())
-    fields.fail("prompt", "a string: one prompt a request");
-  return prompt[0];
+  if (prompt.is_string()) {
+    asked.prompt = prompt;
+  } else if (prompt.is_array() && !prompt.empty() && prompt[0].is_number_integer()) {
+    asked.ids = fields.whole_list("prompt", 0, INT32_MAX);
+  } else if (prompt.is_array() && prompt.size() == 1 && prompt[0].is_string()) {
+    asked.prompt = prompt[0];
+  } else {
+    fields.fail("prompt", "a string or a list of tokens: one prompt a request");
+  }
 }
 
 std::vector<std::string> stop_of(const Fields& fields) {
@@ -106,7 +112,7 @@ Asked read(const json& body, bool chat, const std::string& model) {
   if (chat)
     asked.messages = messages_of(fields);
   else
-    asked.prompt = prompt_of(fields);
+    read_prompt(asked, fields);
   constexpr int64_t most = int64_t(1) << 40;
   for (const char* name : {"max_tokens", "max_completion_tokens"})
     if (fields.has(name)) asked.max_tokens = fields.whole(name, 1, most);
@@ -119,6 +125,7 @@ Asked read(const json& body, bool chat, const std::string& model) {
   if (fields.has("seed")) asked.seed = uint64_t(fields.whole("seed", INT64_MIN, INT64_MAX));
   asked.stop = stop_of(fields);
   asked.stream = fields.truth("stream", false);
+  asked.ignore_eos = fields.truth("ignore_eos", false);
   if (fields.has("stream_options")) asked.stream_usage = fields.inner("stream_options").truth("include_usage", false);
   return asked;
 }

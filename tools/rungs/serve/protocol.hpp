@@ -13,7 +13,7 @@
 namespace rungs {
 
 /// One turn of a conversation.
-struct Message {
+struct ChatMessage {
   std::string role;  ///< "system", "user" or "assistant"
   std::string content;
 };
@@ -21,13 +21,15 @@ struct Message {
 /// A request as it came, every field checked.
 struct Asked {
   bool chat = false;
-  std::string prompt = {};             ///< of a completion
-  std::vector<Message> messages = {};  ///< of a chat
+  std::string prompt = {};                 ///< of a completion; or
+  std::vector<int32_t> ids = {};           ///< its tokens
+  std::vector<ChatMessage> messages = {};  ///< of a chat
   SampleOptions sampling = {};
   std::optional<uint64_t> seed = {};       ///< none: the server draws one
   std::optional<int64_t> max_tokens = {};  ///< none: 16 for a completion, what fits for a chat, as OpenAI has it
   std::vector<std::string> stop = {};      ///< the text ends before the first of these
   bool stream = false, stream_usage = false;
+  bool ignore_eos = false;  ///< go on behind the end of the text, as vLLM has it: for measuring
 };
 
 /// What is answered in place of a text.

@@ -15,7 +15,7 @@
 #include "rungs/model/model.hpp"
 
 #ifdef RUNGS_HAS_HTTPLIB
-#include <httplib.h>
+#include "connections.hpp"
 #endif
 
 namespace rungs {
@@ -56,6 +56,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
+constexpr size_t most_bytes = 8 << 20;  // of a request
+
 /// Equal, found out in a time that does not say where they differ.
 bool same_secret(const std::string& a, const std::string& b) {
   unsigned difference = a.size() != b.size();
@@ -71,7 +73,8 @@ class Server {
  private:
   void add_routes();
   void guard();
-  void complete(const httplib::Request& http, httplib::Response& response, bool chat);
+  void complete(const httplib::Request& http, const httplib::ContentReader& read, httplib::Response& response,
+                bool chat);
   Request request_of(const Asked& asked);
   void stream(httplib::Response& response, const AnswerHead& head, const std::shared_ptr<Answer>& answer, Usage usage,
               bool with_usage);
@@ -203,16 +206,18 @@ void Server::add_routes() {
   });
   for (const bool chat : {false, true})
     http_.Post(chat ? "/v1/chat/completions" : "/v1/completions",
-               [this, chat](const httplib::Request& request, httplib::Response& response) {
-                 complete(request, response, chat);
-               });
+               [this, chat](const httplib::Request& request, httplib::Response& response,
+                            const httplib::ContentReader& read) { complete(request, read, response, chat); });
 }
 
 Request Server::request_of(const Asked& asked) {
   Request request{.prompt = {}, .sampling = asked.sampling, .stop = asked.chat ? chat_stops_ : stops_};
+  if (asked.ignore_eos) request.stop.clear();
   const int32_t bos = tokenizer_->bos().value_or(config_.bos);
   if (asked.chat)
     request.prompt = chat_tokens(template_, asked.messages, *tokenizer_, bos);
+  else if (!asked.ids.empty())
+    request.prompt = asked.ids;
   else
     request.prompt =
         (asked.prompt.empty() ? no_prompt(*tokenizer_, config_) : make_prompt(*tokenizer_, config_, asked.prompt))
@@ -223,8 +228,25 @@ Request Server::request_of(const Asked& asked) {
   return request;
 }
 
-void Server::complete(const httplib::Request& http, httplib::Response& response, bool chat) {
-  const Asked asked = parse_request(http.body, chat, name_);
+/// \throws HttpError for one that is too long, also where its length was not said, or that ends too soon
+std::string body_of(const httplib::Request& http, const httplib::ContentReader& read) {
+  if (http.is_multipart_form_data()) throw HttpError(400, "the request: wanted JSON, found a form");
+  std::string body;
+  size_t length = 0;
+  const bool whole = read([&](const char* data, size_t size) {
+    length += size;
+    if (length <= most_bytes) body.append(data, size);
+    return length <= 8 * most_bytes;  // a client that is read to its end sees the answer
+  });
+  if (std::max<uint64_t>(length, http.get_header_value<uint64_t>("Content-Length")) > most_bytes)
+    throw HttpError(413, "the request is larger than 8 MiB");
+  if (!whole) throw HttpError(400, "the request ended before its last byte");
+  return body;
+}
+
+void Server::complete(const httplib::Request& http, const httplib::ContentReader& read, httplib::Response& response,
+                      bool chat) {
+  const Asked asked = parse_request(body_of(http, read), chat, name_);
   if (ending_) throw HttpError(503, "the server ends: it takes no more requests");
   Request request = request_of(asked);
   const Usage usage{.prompt = int64_t(request.prompt.size())};
@@ -244,7 +266,7 @@ void Server::complete(const httplib::Request& http, httplib::Response& response,
 /// As it comes. A client that goes away is noticed when something is to be sent, and in the wait for it.
 void Server::send_parts(httplib::Response& response, const char* type, const std::shared_ptr<Answer>& answer,
                         std::function<std::string(const std::string& text, bool ended)> parts) {
-  const auto provide = [this, answer, parts = std::move(parts)](size_t, httplib::DataSink& sink) {
+  const auto provide = [answer, parts = std::move(parts)](size_t, httplib::DataSink& sink) {
     const auto [text, ended] = answer->wait();
     const std::string part = parts(text, ended);
     if (!sink.is_writable() || (!part.empty() && !sink.write(part.data(), part.size()))) return false;
@@ -301,15 +323,17 @@ void Server::wait_for_end() {
 void Server::serve() {
   guard();
   add_routes();
-  http_.set_payload_max_length(size_t(8) << 20);
+  http_.set_payload_max_length(most_bytes);
   http_.set_tcp_nodelay(true);
   http_.set_keep_alive_max_count(1000), http_.set_keep_alive_timeout(2);
   http_.set_read_timeout(5), http_.set_write_timeout(5);
-  // Each connection has a thread, and waits in it.
-  http_.new_task_queue = [this] { return new httplib::ThreadPool(size_t(command_.slots) + 192); };
+  http_.new_task_queue = [] { return new ConnectionThreads; };
+  limit_files();
+  socket_t listening = -1;
   // Not SO_REUSEPORT, the library's own choice: two servers would share a port, and clients get either.
-  http_.set_socket_options([](socket_t socket) {
+  http_.set_socket_options([&listening](socket_t socket) {
     const int yes = 1;
+    listening = socket;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
   int port = command_.port;
@@ -318,6 +342,7 @@ void Server::serve() {
         fmt::format("--port {} of {} cannot be listened to: is another server there? --port 0 takes any "
                     "that is free",
                     command_.port, command_.host));
+  ::listen(listening, 512);  // cpp-httplib lets 5 connections wait, and more come at once
   sigset_t signals;
   sigemptyset(&signals), sigaddset(&signals, SIGINT), sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);

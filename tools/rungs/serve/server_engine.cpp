@@ -192,11 +192,15 @@ ordered_json scheduler_state(const BatchEngine& engine, const ServerCounts& coun
                         {"drawn", r.drawn()},
                         {"max_tokens", r.request.max_tokens},
                         {"blocks", r.blocks}});
-  ordered_json holders = ordered_json::array();
-  for (int64_t b = 0; b < s.pool().blocks(); ++b) holders.push_back(s.pool().holders(int32_t(b)));
+  ordered_json holders = ordered_json::array(), kept = ordered_json::array();
+  for (int32_t b = 0; b < s.pool().blocks(); ++b) {
+    holders.push_back(s.pool().holders(b));
+    if (holders.back() == 0 && s.pool().findable(b)) kept.push_back(b);
+  }
   return {{"slots", s.options().max_running},
           {"block_size", s.options().block_size},
           {"holders", holders},
+          {"kept", kept},
           {"requests", requests},
           {"steps", counts.steps},
           {"drawn", counts.drawn_tokens},
