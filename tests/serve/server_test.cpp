@@ -3,6 +3,7 @@
 #include <httplib.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,6 +34,7 @@ class Server {
     arguments.push_back(nullptr);
     pid_ = fork();
     if (pid_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that crashes leaves no server
       dup2(open((folder_ / "out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), 1);
       dup2(open((folder_ / "err").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), 2);
       execv(arguments[0], arguments.data());

@@ -80,7 +80,7 @@ std::string on_path(const std::string& name) {
   const std::string folders = path ? path : "/usr/bin:/bin";
   for (size_t begin = 0, end; begin <= folders.size(); begin = end + 1) {
     end = std::min(folders.find(':', begin), folders.size());
-    const std::string file = folders.substr(begin, end - begin) + "/" + name;
+    std::string file = folders.substr(begin, end - begin) + "/" + name;
     if (file[0] == '/' && access(file.c_str(), X_OK) == 0) return file;
   }
   return "";

@@ -21,7 +21,7 @@ struct Board {
   };
   Board(int n, double seconds) : ranks(n), patience(seconds), slots(size_t(n) * size_t(n)) {}
   /// What `from` has sent `to`, until it is taken.
-  Slot& slot(int from, int to) { return slots[size_t(from * ranks + to)]; }
+  Slot& slot(int from, int to) { return slots[size_t(from) * size_t(ranks) + size_t(to)]; }
 
   int ranks;
   std::chrono::duration<double> patience;

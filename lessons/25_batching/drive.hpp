@@ -1,0 +1,39 @@
+/// Requests that arrive, are fed step by step, and leave: what the cases and the program of lesson 25 do with a plan.
+#pragma once
+
+#include "lesson.hpp"
+
+namespace lesson_25 {
+
+/// One request of a trace: the step at which it arrives, and its tokens in and out.
+struct Arrival {
+  int64_t step, prompt, answer;
+};
+
+/// Runs a trace to its end, at most `limit` steps. make_plan, give_back: a lesson's plan and release.
+/// see(step, pieces, requests, blocks) is called after each plan.
+template <class MakePlan, class GiveBack, class See>
+void drive(const std::vector<Arrival>& trace, Blocks& blocks, int64_t block_size, int64_t budget, int64_t limit,
+           const MakePlan& make_plan, const GiveBack& give_back, const See& see) {
+  std::vector<Request> requests;
+  size_t next = 0;
+  for (int64_t step = 0; step < limit && (next < trace.size() || !requests.empty()); ++step) {
+    for (; next < trace.size() && trace[next].step <= step; ++next)
+      requests.push_back({int64_t(next), trace[next].prompt});
+    const std::vector<Piece> pieces = make_plan(requests, blocks, block_size, budget);
+    see(step, pieces, requests, blocks);
+    for (const Piece& piece : pieces) {
+      Request& r = requests.at(size_t(piece.request));
+      r.computed += piece.count;
+      if (r.computed == r.tokens) ++r.tokens;  // a token is drawn from the last row's logits
+    }
+    std::erase_if(requests, [&](Request& r) {
+      const Arrival& a = trace[size_t(r.id)];
+      if (r.tokens - a.prompt < a.answer) return false;
+      give_back(blocks, r.table);
+      return true;
+    });
+  }
+}
+
+}  // namespace lesson_25
