@@ -138,6 +138,7 @@ TEST_CASE("a file that does not compile, or lacks a function") {
 
 TEST_CASE("a list of passes that cannot be read is kept, and said") {
   Learner learner;
+  learner.writes("01_tensor", solution_of("01_tensor"));
   write_file(learner.work / "progress.json", "{\"01_tensor\": 5,}");
   CHECK(learner.types("list") == 0);
   CHECK(learner.text == Contains("progress.json is no JSON object: it is kept as "));
