@@ -164,20 +164,20 @@ struct KnownNoMinusInTheExponent : Right {
   double speed(double theta, int64_t i, int64_t D) override { return std::pow(theta, 2.0 * double(i) / double(D)); }
 };
 
-// ---- wrong, and not in the list ----
-
-struct FreeMirroredPairs : Right {  // the first element with the last
-  int64_t second(int64_t i, int64_t D) override { return D - 1 - i; }
-};
-
-struct FreeDegrees : Right {
+struct KnownDegrees : Right {
   double speed(double theta, int64_t i, int64_t D) override {
     return Right::speed(theta, i, D) * 3.14159265358979 / 180;
   }
 };
 
-struct FreeFixedTheta : Right {
+struct KnownFixedTheta : Right {
   double speed(double, int64_t i, int64_t D) override { return Right::speed(10000, i, D); }
+};
+
+// ---- wrong, and not in the list ----
+
+struct FreeMirroredPairs : Right {  // the first element with the last
+  int64_t second(int64_t i, int64_t D) override { return D - 1 - i; }
 };
 
 struct FreeTwiceFromZero : Right {
@@ -228,8 +228,8 @@ std::span<const Implementation> rungs::implementations() {
       VERSION(KnownHalfExponent),
       VERSION(KnownNoMinusInTheExponent),
       VERSION(FreeMirroredPairs),
-      VERSION(FreeDegrees),
-      VERSION(FreeFixedTheta),
+      VERSION(KnownDegrees),
+      VERSION(KnownFixedTheta),
       VERSION(FreeTwiceFromZero),
       VERSION(FreeHalfTheHead),
   };
