@@ -174,6 +174,13 @@ struct KnownFixedTheta : Right {
   double speed(double, int64_t i, int64_t D) override { return Right::speed(10000, i, D); }
 };
 
+struct KnownHalfTheHead : Right {
+  void turn(float& a, float& b, Turn by) override {
+    float keep = b;
+    Right::turn(a, keep, by);
+  }
+};
+
 // ---- wrong, and not in the list ----
 
 struct FreeMirroredPairs : Right {  // the first element with the last
@@ -184,13 +191,6 @@ struct FreeTwiceFromZero : Right {
   void apply_rope(Tensor& x, const Tensor& cos, const Tensor& sin, int64_t start) override {
     (void)start;
     Right::apply_rope(x, cos, sin, 0), Right::apply_rope(x, cos, sin, 0);
-  }
-};
-
-struct FreeHalfTheHead : Right {
-  void turn(float& a, float& b, Turn by) override {
-    float keep = b;
-    Right::turn(a, keep, by);
   }
 };
 
@@ -231,7 +231,7 @@ std::span<const Implementation> rungs::implementations() {
       VERSION(KnownDegrees),
       VERSION(KnownFixedTheta),
       VERSION(FreeTwiceFromZero),
-      VERSION(FreeHalfTheHead),
+      VERSION(KnownHalfTheHead),
   };
 #undef VERSION
   return list;
