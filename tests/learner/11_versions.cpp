@@ -164,33 +164,33 @@ struct KnownNoMinusInTheExponent : Right {
   double speed(double theta, int64_t i, int64_t D) override { return std::pow(theta, 2.0 * double(i) / double(D)); }
 };
 
+struct KnownDegrees : Right {
+  double speed(double theta, int64_t i, int64_t D) override {
+    return Right::speed(theta, i, D) * 3.14159265358979 / 180;
+  }
+};
+
+struct KnownFixedTheta : Right {
+  double speed(double, int64_t i, int64_t D) override { return Right::speed(10000, i, D); }
+};
+
+struct KnownHalfTheHead : Right {
+  void turn(float& a, float& b, Turn by) override {
+    float keep = b;
+    Right::turn(a, keep, by);
+  }
+};
+
 // ---- wrong, and not in the list ----
 
 struct FreeMirroredPairs : Right {  // the first element with the last
   int64_t second(int64_t i, int64_t D) override { return D - 1 - i; }
 };
 
-struct FreeDegrees : Right {
-  double speed(double theta, int64_t i, int64_t D) override {
-    return Right::speed(theta, i, D) * 3.14159265358979 / 180;
-  }
-};
-
-struct FreeFixedTheta : Right {
-  double speed(double, int64_t i, int64_t D) override { return Right::speed(10000, i, D); }
-};
-
 struct FreeTwiceFromZero : Right {
   void apply_rope(Tensor& x, const Tensor& cos, const Tensor& sin, int64_t start) override {
     (void)start;
     Right::apply_rope(x, cos, sin, 0), Right::apply_rope(x, cos, sin, 0);
-  }
-};
-
-struct FreeHalfTheHead : Right {
-  void turn(float& a, float& b, Turn by) override {
-    float keep = b;
-    Right::turn(a, keep, by);
   }
 };
 
@@ -228,10 +228,10 @@ std::span<const Implementation> rungs::implementations() {
       VERSION(KnownHalfExponent),
       VERSION(KnownNoMinusInTheExponent),
       VERSION(FreeMirroredPairs),
-      VERSION(FreeDegrees),
-      VERSION(FreeFixedTheta),
+      VERSION(KnownDegrees),
+      VERSION(KnownFixedTheta),
       VERSION(FreeTwiceFromZero),
-      VERSION(FreeHalfTheHead),
+      VERSION(KnownHalfTheHead),
   };
 #undef VERSION
   return list;

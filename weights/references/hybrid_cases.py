@@ -88,11 +88,12 @@ def trained_model(lesson):
                taps=False)
 
 
-def make_hybrid_lesson(root, name, seed, cases):
-    """Write the models of a lesson and its cases: those of parts, then those of whole models."""
+def make_hybrid_lesson(root, name, seed, cases, added=lambda lesson: None):
+    """Write the models of a lesson and its cases: those of parts, those of whole models, and what was added later."""
     def all_cases(lesson):
         cases(lesson)
         whole_models(lesson)
+        added(lesson)
 
     check_parts()
     save_tiny_hybrids(root, name, seed)

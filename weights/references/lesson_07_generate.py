@@ -57,6 +57,17 @@ def probabilities_cases(lesson):
     add("top_k_then_top_p", "p is measured on what top_k left, renormalized", 2.0, top_k=4, top_p=0.75, wanted=order_matters)
 
 
+def clear_edge_cases(lesson):
+    """Decisions at an edge, which is exact in any arithmetic: equal logits, and sums of powers of two."""
+    def add(what, says, logits, temperature, top_k=0, top_p=1.0):
+        inputs = {"logits": np.array(logits, np.float32), "temperature": scalar(temperature), "top_k": scalar(top_k), "top_p": scalar(top_p)}
+        lesson.add(f"probabilities_{what}", "probabilities", says, inputs, run_probabilities)
+
+    add("greedy_negative", "the largest of negative logits wins", [-3.5, -2.25, -0.75, -4, -1.5], 0.0)
+    add("top_k_equals", "of equally probable tokens those with the lower ids stay, exactly k", [1, 2, 1, 2, 1, 0, 1], 1.0, top_k=3)
+    add("top_p_exactly", "a sum that is p has reached it", [1.5] * 8, 1.0, top_p=0.5)
+
+
 def sample_cases(lesson):
     def add(what, says, weights, draws):
         p = np.array(weights, np.float32)
@@ -81,6 +92,7 @@ def cases(lesson):
     probabilities_cases(lesson)
     sample_cases(lesson)
     generate_cases(lesson)
+    clear_edge_cases(lesson)  # last, so that the cases before it keep their numbers
 
 
 def make(root, seed):

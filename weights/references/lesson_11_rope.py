@@ -1,12 +1,15 @@
 """The cases of lesson 11: rotary positions."""
+import torch
+
 from references.head_cases import HEADS, attention_cases, rope_table, apply_rope, table_inputs
 from references.hybrid_cases import make_hybrid_lesson
 from references.values import normal, scalar
 
 
 def run_rope_table(record, a, model):
-    for name, table in zip(("cos", "sin"), rope_table(a["theta"], a["context"], a["head_dim"], record.dtype)):
-        record.out(name, table, "position", "dim")
+    # The angle is a double in any program, so that its error is no part of the tolerance.
+    for name, table in zip(("cos", "sin"), rope_table(a["theta"], a["context"], a["head_dim"], torch.float64)):
+        record.out(name, table.to(record.dtype), "position", "dim")
 
 
 def run_apply_rope(record, a, model):
@@ -48,5 +51,10 @@ def cases(lesson):
         ("to_capacity", (3, 5, 4, 2, 8), (11, 0), "late positions, up to the last row of the cache")), theta=100.0)
 
 
+def late_table(lesson):
+    inputs = {"theta": scalar(10.0), "context": scalar(3000), "head_dim": scalar(4)}
+    lesson.add("rope_table_very_late", "rope_table", "positions so late that an angle in float32 has lost digits", inputs, run_rope_table)
+
+
 def make(root, seed):
-    make_hybrid_lesson(root, "11_rope", seed, cases)
+    make_hybrid_lesson(root, "11_rope", seed, cases, late_table)

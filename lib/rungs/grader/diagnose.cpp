@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "rungs/grader/faults.hpp"
 
@@ -105,41 +106,48 @@ Diagnosis diagnose(const Lesson& lesson, Runner& mine, const std::vector<const C
   }
 
   std::vector<Runner> wrong = mistake_runners(lesson);
-  std::vector<std::vector<Outcome>> theirs(wrong.size());
+  std::vector<std::vector<std::optional<Outcome>>> ran(wrong.size());
+  for (auto& row : ran) row.resize(cases.size());
+  const auto theirs = [&](size_t k, size_t i) -> const Outcome& {  // most are never asked for
+    return ran[k][i] ? *ran[k][i] : ran[k][i].emplace(wrong[k].run(inputs[i]));
+  };
   Diagnosis d;
   d.cases = cases.size();
+  const auto name = [&](const KnownMistake& m) {  // forms of one mistake have one sentence
+    const auto same_sentence = [&m](const KnownMistake* other) { return other->says == m.says; };
+    if (std::none_of(d.named.begin(), d.named.end(), same_sentence)) d.named.push_back(&m);
+  };
   for (size_t k = 0; k < wrong.size(); ++k) {
     bool all = !cases.empty();
-    for (size_t i = 0; i < cases.size(); ++i) {
-      theirs[k].push_back(wrong[k].run(inputs[i]));
-      all = all && answers[i].how != Outcome::died && alike(answers[i], theirs[k][i], *cases[i]);
-    }
-    const KnownMistake* m = &lesson.mistakes[k];
-    const auto same_sentence = [m](const KnownMistake* other) { return other->says == m->says; };
-    if (all && !contradicted_by(wrong[k], passing) && std::none_of(d.named.begin(), d.named.end(), same_sentence))
-      d.named.push_back(m);
+    for (size_t i = 0; all && i < cases.size(); ++i)
+      all = answers[i].how != Outcome::died && alike(answers[i], theirs(k, i), *cases[i]);
+    if (all && !contradicted_by(wrong[k], passing)) name(lesson.mistakes[k]);
   }
   if (!d.named.empty()) return d;
 
   std::string tap;
   std::vector<bool> explains(wrong.size(), true);
-  bool seen = false;
+  std::vector<size_t> stopped;  // cases that threw before anything wrong was recorded
   for (size_t i = 0; i < cases.size(); ++i) {
     const WrongTap first = first_wrong_tap(answers[i], *cases[i]);
+    if (!first.value && answers[i].how == Outcome::threw) stopped.push_back(i);
     if (!first.value || (cases[i]->find(first.name) && cases[i]->find(first.name)->is_output)) continue;
     if (tap.empty()) tap = base_name(first.name);
     if (base_name(first.name) != tap && !shows_step(answers[i], *cases[i], tap)) continue;
     if (base_name(first.name) != tap) return d;
-    seen = true;
-    for (size_t k = 0; k < wrong.size(); ++k) explains[k] = explains[k] && gives_tap(theirs[k][i], *cases[i], first);
+    for (size_t k = 0; k < wrong.size(); ++k) explains[k] = explains[k] && gives_tap(theirs(k, i), *cases[i], first);
   }
-  for (size_t k = 0; seen && k < wrong.size(); ++k)
-    if (explains[k]) d.named.push_back(&lesson.mistakes[k]);
+  if (tap.empty()) return d;
+  for (const size_t i : stopped)  // where a mistake goes on to a wrong tap, it is another one
+    for (size_t k = 0; k < wrong.size(); ++k)
+      explains[k] = explains[k] && base_name(first_wrong_tap(theirs(k, i), *cases[i]).name) != tap;
+  for (size_t k = 0; k < wrong.size(); ++k)
+    if (explains[k]) name(lesson.mistakes[k]);
   if (d.named.size() > 1) d.named.clear();  // a tap alone cannot tell them apart: no guess
   if (d.named.empty()) return d;
   d.tap = tap;
-  const auto& same = theirs[size_t(d.named[0] - lesson.mistakes.data())];
-  for (size_t i = 0; i < cases.size(); ++i) d.whole += alike(answers[i], same[i], *cases[i]);
+  const size_t k = size_t(d.named[0] - lesson.mistakes.data());
+  for (size_t i = 0; i < cases.size(); ++i) d.whole += alike(answers[i], theirs(k, i), *cases[i]);
   return d;
 }
 
