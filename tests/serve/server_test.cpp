@@ -2,8 +2,8 @@
 #include <fcntl.h>
 #include <httplib.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
