@@ -95,6 +95,7 @@ class Server {
   std::random_device random_;
   std::mutex random_mutex_;
   std::atomic<bool> ending_ = false;
+  std::atomic<int64_t> sending_ = 0;  // answers whose last byte has not gone yet
   httplib::Server http_;
 };
 
@@ -273,7 +274,11 @@ void Server::send_parts(httplib::Response& response, const char* type, const std
     if (ended) sink.done();
     return true;
   };
-  response.set_chunked_content_provider(type, provide, [this, answer](bool) { engine_->cancel(answer); });
+  ++sending_;
+  response.set_chunked_content_provider(type, provide, [this, answer](bool) {
+    engine_->cancel(answer);
+    --sending_;
+  });
 }
 
 void Server::stream(httplib::Response& response, const AnswerHead& head, const std::shared_ptr<Answer>& answer,
@@ -311,13 +316,11 @@ void Server::wait_for_end() {
   int signal = 0;
   sigwait(&signals, &signal);
   ending_ = true;
-  ServerCounts counts = engine_->counts();
-  if (engine_->busy())
-    fmt::print(stderr, "Finishing {} requests; Ctrl-C again drops them.\n", counts.running + counts.waiting);
+  const auto open = [this] { return engine_->busy() || sending_ > 0; };
+  if (open()) fmt::print(stderr, "Finishing {} requests; Ctrl-C again drops them.\n", sending_.load());
   const timespec tenth{0, 100'000'000};
-  while (engine_->busy() && sigtimedwait(&signals, nullptr, &tenth) < 0) continue;
-  counts = engine_->counts();
-  if (engine_->busy()) fmt::print(stderr, "Dropped {} requests.\n", counts.running + counts.waiting);
+  while (open() && sigtimedwait(&signals, nullptr, &tenth) < 0) continue;
+  if (open()) fmt::print(stderr, "Dropped {} requests.\n", sending_.load());
 }
 
 void Server::serve() {
