@@ -48,7 +48,7 @@ std::vector<HostileFile> hostile_files(const std::string& solution) {
       {"right", solution, true, ""},
       {"includes_the_solution", "#include \"solution.cpp\"\n", false, "write it yourself"},
       {"includes_the_solution_by_path", "#include \"01_tensor/solution.cpp\"\n", false, "write it yourself"},
-      {"includes_the_mistakes", "#include \"mistakes.cpp\"\n", false, "mistakes.cpp: No such file"},
+      {"includes_the_mistakes", "#include \"mistakes.cpp\"\n", false, "mistakes.cpp: No such file", true},
       {"calls_the_library", headers + std::string(R"(#include "rungs/ops/cpu_ops.hpp"
 namespace lesson_01 {
 int64_t offset(int64_t r, int64_t c, int64_t, int64_t n) { return r * n + c; }
@@ -60,10 +60,10 @@ void linear(Tensor& out, const Tensor& x, const Tensor& w, const Tensor& b) { Cp
            std::string("asm(\".incbin \\\"" RUNGS_SOURCE_DIR
                        "/weights/references/01_tensor/01_offset/case.json\\\"\");\n") +
            solution,
-       false, "case.json"},
+       false, "case.json", true},
       {"does_not_compile", "int main(", false, "error"},
       {"ten_thousand_errors", ten_thousand_errors(), false, "error"},
-      {"includes_dev_zero", "#include \"/dev/zero\"\n", false, "/dev/zero"},
+      {"includes_dev_zero", "#include \"/dev/zero\"\n", false, "/dev/zero", true},
       {"template_without_end",
        "template <int n> struct A { static constexpr int v = A<n + 1>::v; };\nint x = A<0>::v;\n", false, "template"},
       {"empty", "", false, "lacks a function"},
@@ -73,7 +73,7 @@ void linear(Tensor& out, const Tensor& x, const Tensor& w, const Tensor& b) { Cp
       {"exits_before_main", first("_exit(0)"), false, "exit(0)"},
       {"aborts", always("std::abort()"), false, "Aborted"},
       {"kills_itself", always("raise(SIGKILL)"), false, "Killed"},
-      {"kills_all", always("kill(-1, SIGKILL)"), false, "wrong"},
+      {"kills_all", always("kill(-1, SIGKILL)"), false, "wrong", true},
       {"prints_a_score_at_exit", always("std::atexit([] { std::puts(\"Pass rate: 100.00% (10/10)\"); }); std::exit(0)"),
        false, "exit(0)"},
       {"prints_a_score", always("std::puts(\"\\nPass rate: 100.00% (10/10)\")"), false, "wrong"},
@@ -96,11 +96,11 @@ void linear(Tensor& out, const Tensor& x, const Tensor& w, const Tensor& b) { Cp
              "\"w\"); "
              "if (!f) break; for (int n = 0; n < 300; ++n) std::fwrite(headers, 1, 4096, f); std::fclose(f); }")
            .insert(0, "static char headers[4096];\n"),
-       true, ""},
+       true, "", true},
       {"deletes_everything",
        first("std::error_code e; for (const char* f : {\"/tmp\", \".\", \"" RUNGS_BINARY_DIR
              "\"}) std::filesystem::remove_all(f, e)"),
-       true, ""},
+       true, "", true},
       {"opens_a_socket", first("if (socket(AF_INET, SOCK_STREAM, 0) >= 0) _exit(3)"), true, ""},
       {"replaces_operator_new",
        headers +

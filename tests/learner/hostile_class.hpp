@@ -10,8 +10,9 @@ namespace rungs::test {
 struct HostileFile {
   const char* name;
   std::string text;
-  bool every_point;  ///< it is right beside what else it does
-  const char* says;  ///< in the sentence on it; "": there is none
+  bool every_point;          ///< it is right beside what else it does
+  const char* says;          ///< in the sentence on it; "": there is none
+  bool needs_walls = false;  ///< without walls it would do harm here, or read what it must not
 };
 
 /// `before` stands before the solution, which ends the file.

@@ -53,6 +53,8 @@ void add_class(CommandLine& line, CLI::App* grade) {
       ->check(CLI::Range(0, 1024))
       ->capture_default_str()
       ->needs(submissions);
+  grade->add_flag("--without-walls", g.without_walls, "where bubblewrap gives none: submissions can delete your files")
+      ->needs(submissions);
   grade->add_flag("--junit", g.junit, "a report in JUnit's XML, too")->needs(submissions);
 }
 

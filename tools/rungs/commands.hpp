@@ -52,6 +52,7 @@ struct GradeOptions {
   std::string submissions = {};  ///< a folder: grade what others handed in, instead
   std::string out = {};          ///< the folder for the report on them
   int jobs = 0;                  ///< how many of them at a time; 0: one for each processor
+  bool without_walls = false;    ///< also where submissions cannot be kept from the files of who grades
   bool junit = false;            ///< a report for test viewers, too
 };
 int grade_lessons(const GradeOptions& options);

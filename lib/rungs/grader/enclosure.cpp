@@ -38,8 +38,8 @@ void demand(Filter& filter, uint16_t test, uint32_t wanted) {
   filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
 }
 
-/// No process, no session, no socket, no look into another process. Empty for a kind of processor that it does not
-/// know.
+/// No process, no session, no socket, no look into another process and no signal to one. Empty for a kind of processor
+/// that it does not know.
 Filter make_filter() {
 #if defined(__x86_64__)
   constexpr uint32_t this_processor = AUDIT_ARCH_X86_64;
@@ -58,8 +58,9 @@ Filter make_filter() {
   refuse(f, SYS_fork, EAGAIN), refuse(f, SYS_vfork, EAGAIN);
 #endif
   refuse(f, SYS_clone3, ENOSYS);  // its flags are not to be seen here; the C library then takes clone
-  for (const long call : {SYS_setsid, SYS_setpgid, SYS_socket, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev})
-    refuse(f, call, EPERM);
+  for (const long call : {SYS_setsid, SYS_setpgid, SYS_socket, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev,
+                          SYS_kill, SYS_tkill, SYS_rt_sigqueueinfo, SYS_pidfd_send_signal})
+    refuse(f, call, EPERM);  // tgkill stays: raise() and abort() need it
   f.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3));
   f.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[0])));
   f.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, thread_flag, 1, 0));
@@ -172,10 +173,10 @@ void forbid_processes() {
 std::string walls_sentence() {
   if (has_walls()) return "Each submission is built and run by itself, behind bubblewrap's walls.";
   return bubblewrap().empty()
-             ? "bubblewrap is not installed: submissions are limited in time, memory and processes, but can read your "
-               "files; `apt-get install bubblewrap` gives them walls."
+             ? "bubblewrap is not installed: submissions are limited in time, memory and processes, but can read and "
+               "delete your files; `apt-get install bubblewrap` gives them walls."
              : "bubblewrap makes no namespaces here: submissions are limited in time, memory and processes, but can "
-               "read your files.";
+               "read and delete your files.";
 }
 
 }  // namespace rungs

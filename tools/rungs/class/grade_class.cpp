@@ -151,6 +151,8 @@ int grade_class(const GradeOptions& options) {
   const std::vector<GradedLesson> lessons = prepare(lessons_of_class(options.lessons, submissions));
   if (lessons.empty())
     throw UsageError("no submission has a file of a lesson, such as 06_causal_mask.cpp; --lesson NN says which it is");
+  if (!has_walls() && !options.without_walls)
+    throw UsageError("without walls nothing is graded; --without-walls: where submissions may do what you may do");
 
   fs::create_directories(report / "results");
   const Alone alone(report / ".lock", "another grading into " + report.string());

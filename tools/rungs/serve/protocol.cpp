@@ -42,7 +42,9 @@ bool has(const auto& list, const auto& value) {
 }
 
 void check_names(const Fields& fields, const json& body) {
-  for (const auto& [name, value] : body.items()) {
+  for (const auto& item : body.items()) {
+    const std::string& name = item.key();
+    const json& value = item.value();
     if (value.is_null() || has(known, name) || has(passed_over, name)) continue;
     const auto* found = std::find_if(std::begin(neutral), std::end(neutral), [&](auto& n) { return n.first == name; });
     if (found == std::end(neutral))
