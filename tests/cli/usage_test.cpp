@@ -77,16 +77,16 @@ TEST_CASE("wrong usage ends with status 2 and one sentence") {
 
 TEST_CASE("what cannot be written is said, whoever writes it, and nothing half-written stays") {
   const Folder folder;
-  const std::string err = folder / "err";
-  for (const char* words : {"list", "inspect weights/stories", "generate --model weights/decoder --max-tokens 2",
-                            "generate --model weights/decoder --max-tokens 2 --json"}) {
+  const std::string err = folder / "err", stories = weights_directory() / "stories";
+  for (const std::string& words : {std::string("list"), "inspect " + stories, std::string("generate --max-tokens 2"),
+                                   std::string("generate --max-tokens 2 --json")}) {
     CAPTURE(words);
-    const int status = std::system((std::string("'" RUNGS_COMMAND "' ") + words + " >/dev/full 2>" + err).c_str());
+    const int status = std::system(("'" RUNGS_COMMAND "' " + words + " >/dev/full 2>" + err).c_str());
     CHECK(WEXITSTATUS(status) == 3);
     CHECK(read_text(err).ends_with("rungs: standard output could not be written to the end\n"));
   }
   const std::string file = folder / "model.gguf";
-  const Outcome run = run_rungs("convert weights/stories " + file, "ulimit -f 100;");
+  const Outcome run = run_rungs("convert " + stories + " " + file, "ulimit -f 100;");
   CHECK(run.status == 3);
   CHECK(run.err == Contains("model.gguf: could not be written to the end: File too large"));
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);  // what the runs have said

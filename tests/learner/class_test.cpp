@@ -78,7 +78,7 @@ TEST_CASE("whatever is handed in, no point is unearned, nothing else suffers, an
   CHECK(read_text(report / "junit.xml") == Contains("<testsuite name=\"right 01_tensor\""));
 }
 
-TEST_CASE("files, folders and archives are taken; two of one name, links and what leads out are said") {
+TEST_CASE("files, folders and archives are taken, and two of one name, links and what leads out are said") {
   Learner instructor;
   Folder submissions, report;
   const std::string right = solution_of("01_tensor");
