@@ -50,11 +50,12 @@ std::string signal_to(int rank, const std::string& signal) {
       rank, signal);
 }
 
-/// Work for longer than it may take to notice anything.
+/// Work for longer than it may take to notice anything. A high temperature seldom draws the end of a text.
 std::string long_work(const Folder& folder) {
   std::string prompts;
-  for (int i = 0; i < 64; ++i) prompts += "Once upon a time\n";
-  return "generate --max-tokens 500 --prompts " + write_file(folder / "prompts", prompts).string();
+  for (int i = 0; i < 240; ++i) prompts += "Once upon a time\n";
+  return "generate --max-tokens 500 --temperature 3 --top-p 1 --prompts " +
+         write_file(folder / "prompts", prompts).string();
 }
 
 }  // namespace
