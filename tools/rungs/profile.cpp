@@ -102,8 +102,8 @@ int profile_lesson(const ProfileCommand& command) {
   const bool written = fs::exists(lesson.mine);
   if (!written) must_build({lesson.name + "_solution"});
   if (written && !build_mine(lesson).ok)
-    throw Error(fmt::format("{} does not compile: `rungs check {}` shows why", short_path(lesson.mine),
-                            lesson.short_name()));
+    throw Error(
+        fmt::format("{} does not compile: `rungs check {}` shows why", short_path(lesson.mine), lesson.short_name()));
   const fs::path code = written ? lesson.mine : lesson.solution;
   const fs::path runner = written ? lesson.mine_runner : lesson.solution_runner;
   const fs::path file = fs::path(RUNGS_BINARY_DIR) / "counts.json";

@@ -34,7 +34,9 @@ static std::string lesson_word(const std::string& word) {
 Lesson lesson_called(const std::string& typed_word) {
   const std::string word = lesson_word(typed_word);
   const std::vector<Lesson> lessons = all_lessons();
-  const auto without_zeros = [](const std::string& s) { return s.substr(std::min(s.find_first_not_of('0'), s.size())); };
+  const auto without_zeros = [](const std::string& s) {
+    return s.substr(std::min(s.find_first_not_of('0'), s.size()));
+  };
   const bool is_number = !word.empty() && word.size() <= 3 && std::all_of(word.begin(), word.end(), ::isdigit);
   std::vector<std::string> names;
   for (const Lesson& l : lessons) {
