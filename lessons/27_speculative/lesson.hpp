@@ -14,6 +14,7 @@ namespace lesson_27 {
 using namespace rungs;
 
 using given::Reader;
+/// Ids of a text.
 using Tokens = std::vector<int32_t>;
 /// Gives a number in [0, 1) at each call.
 using Draw = std::function<double()>;
