@@ -96,7 +96,8 @@ int check_lesson(const std::string& word) {
   fmt::print("{}", checked.text);
   if (!checked.passed) return 1;
 
-  fmt::print("\nPassed. Compare yours with {}.", short_path(lesson.solution));
+  fmt::print("\nPassed.{}",
+             lesson.has_solution() ? fmt::format(" Compare yours with {}.", short_path(lesson.solution)) : "");
   for (const Lesson& next : all_lessons())
     if (next.number() == lesson.number() + 1) fmt::print(" Next: {} start {}", typed(), next.name.substr(0, 2));
   fmt::print("\n");

@@ -58,6 +58,14 @@ void add_class(CommandLine& line, CLI::App* grade) {
   grade->add_flag("--junit", g.junit, "a report in JUnit's XML, too")->needs(submissions);
 }
 
+void add_teaching(CommandLine& line) {
+  HandoutCommand& h = line.handout;
+  CLI::App* handout = add_command(line, line.app, "Teach", "handout", "write the lessons without their solutions",
+                                  [&h] { return write_handout(h); });
+  handout->add_option("DIR", h.out, "the folder to write, which must be empty or not there")->required();
+  handout->add_option("--lessons", h.lessons, "these alone: 01-05,14")->type_name("NN-NN")->capture_default_str();
+}
+
 void add_learning_aids(CommandLine& line) {
   const auto add = [&](const char* name, const char* says, std::function<int()> does) {
     return add_command(line, line.app, "Learn", name, says, std::move(does));

@@ -59,6 +59,14 @@ int grade_lessons(const GradeOptions& options);
 int grade_class(const GradeOptions& options);
 int grade_naming(const std::vector<std::string>& lessons, bool json);
 
+/// A tree for learners: lessons without their solutions.
+struct HandoutCommand {
+  std::string out = {};           ///< the folder to write, which must be empty or not there
+  std::string lessons = "01-13";  ///< "01-05,14"
+};
+/// \throws UsageError where a lesson builds on one that is left out, is about CUDA, or has no solution itself
+int write_handout(const HandoutCommand& command);
+
 struct ProfileCommand {
   std::string lesson;
   bool json = false;

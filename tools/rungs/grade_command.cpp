@@ -92,6 +92,12 @@ int grade_lessons(const GradeOptions& options) {
   if (!options.suite.empty() && std::find(std::begin(suites), std::end(suites), options.suite) == std::end(suites))
     throw UsageError(fmt::format("no suite is called {}{}; there are evaluate and kv_evaluate", options.suite,
                                  did_you_mean(options.suite, suites)));
+  if (options.strength || options.naming || !options.submissions.empty())
+    for (const Lesson& lesson : chosen_lessons(options.lessons))
+      if (!lesson.has_solution())
+        throw UsageError(
+            fmt::format("this copy of Rungs is a handout, without the solution of {}: it grades your own files alone",
+                        lesson.name));
   if (options.strength) return grade_strength(options.lessons, options.json);
   if (!options.submissions.empty()) return grade_class(options);
   if (options.naming) return grade_naming(options.lessons, options.json);
@@ -101,6 +107,10 @@ int grade_lessons(const GradeOptions& options) {
   size_t passed = 0, total = 0;
   for (Lesson& lesson : lessons) {
     const bool written = fs::exists(lesson.mine);
+    if (!written && !lesson.has_solution()) {
+      if (!options.json) fmt::print("{:<18}{:<13}{:<27} not started\n", lesson.name, "", short_path(lesson.mine));
+      continue;
+    }
     const Alone lock = alone_with(lesson);
     const bool built = written ? build_mine(lesson).ok : (must_build_solution(lesson), true);
     bool all_passed = true;
