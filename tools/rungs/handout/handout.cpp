@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <sstream>
 
 #include "../commands.hpp"
+#include "../lesson_range.hpp"
 #include "../workspace.hpp"
 #include "rungs/base/error.hpp"
 #include "rungs/base/file.hpp"
@@ -116,14 +116,6 @@ void write_page(const fs::path& out, const char* name, const std::string& lesson
   write_whole(out / name, [&](std::ostream& file) { file << text; });
 }
 
-int number_of(const std::string& word, const std::string& words) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (error != std::errc() || end != word.data() + word.size() || number < 1)
-    throw UsageError(fmt::format("--lessons: wanted numbers like 01-05,14, found \"{}\"", words));
-  return number;
-}
-
 struct Size {
   size_t files = 0;
   int64_t bytes = 0;
@@ -148,23 +140,7 @@ struct Unfinished {
 }  // namespace
 
 std::vector<Lesson> lessons_to_hand_out(const std::vector<Lesson>& all, const std::string& words) {
-  std::vector<int> numbers;
-  std::istringstream list(words);
-  for (std::string word; std::getline(list, word, ',');) {
-    const size_t dash = word.find('-');
-    const int first = number_of(word.substr(0, dash), words),
-              last = dash == word.npos ? first : number_of(word.substr(dash + 1), words);
-    if (last < first || last > 99)
-      throw UsageError(fmt::format("--lessons: wanted the smaller number first, found \"{}\"", word));
-    for (int n = first; n <= last; ++n) numbers.push_back(n);
-  }
-  std::vector<Lesson> given;
-  for (const Lesson& l : all)
-    if (std::find(numbers.begin(), numbers.end(), l.number()) != numbers.end()) given.push_back(l);
-  for (const int n : numbers)
-    if (std::none_of(all.begin(), all.end(), [n](const Lesson& l) { return l.number() == n; }))
-      throw UsageError(fmt::format("--lessons: there is no lesson {:02}; `{} list` shows them all", n, typed()));
-  if (given.empty()) throw UsageError(fmt::format("--lessons: wanted numbers like 01-05,14, found \"{}\"", words));
+  const std::vector<Lesson> given = lessons_in_range(all, words);
   for (const Lesson& l : given) {
     if (l.has_kernels())
       throw UsageError(fmt::format("{} is about CUDA, and such lessons cannot be handed out yet", l.name));
