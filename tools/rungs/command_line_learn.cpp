@@ -56,7 +56,16 @@ void add_class(CommandLine& line, CLI::App* grade) {
       ->needs(submissions);
   grade->add_flag("--without-walls", g.without_walls, "where bubblewrap gives none: submissions can delete your files")
       ->needs(submissions);
-  grade->add_flag("--junit", g.junit, "a report in JUnit's XML, too")->needs(submissions);
+  grade
+      ->add_option_function<std::vector<std::string>>(
+          "--junit",
+          [&g](const std::vector<std::string>& file) {
+            g.junit = true;
+            if (!file.empty()) g.junit_file = file[0];
+          },
+          "a report in JUnit's XML, too: with --submissions in REPORT, else into FILE")
+      ->expected(0, 1)
+      ->type_name("[FILE]");
 }
 
 void add_teaching(CommandLine& line) {

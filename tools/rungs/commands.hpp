@@ -53,7 +53,8 @@ struct GradeOptions {
   std::string out = {};          ///< the folder for the report on them
   int jobs = 0;                  ///< how many of them at a time; 0: one for each processor
   bool without_walls = false;    ///< also where submissions cannot be kept from the files of who grades
-  bool junit = false;            ///< a report for test viewers, too
+  bool junit = false;            ///< a report for test viewers, too: of a class junit.xml beside the others,
+  std::string junit_file = {};   ///< of own files this one
   std::string cases = {};        ///< grade on those of this folder, which `rungs cases new` has written
 };
 int grade_lessons(const GradeOptions& options);
