@@ -11,6 +11,9 @@
 # A lesson whose solution is solution.cu is about CUDA. Its program runs the kernels on the host's engine, its runner
 # processes run them under the checker, and it takes part in rungs_mine_emulator. With KERNELS it calls those of kernels/. From broken.cu it has one program more,
 #   16_cuda_first_broken      kernels that are wrong on purpose, under the checker: for the page's sessions
+# In a course's handout, which `rungs handout` writes, a lesson has starter.cpp in place of solution.cpp, and none of its
+# known mistakes' code. Then there are its runners mine and starter, its program and piece on the learner's file, and
+#   06_causal_mask_lib        the learner's own file, for the lessons that build on it; `rungs` says which file that is
 # The functions above add_lesson are its parts, and read its variables: source, made, solution, ending, kernels, ...
 set_property(GLOBAL PROPERTY RUNGS_LESSONS "")
 
@@ -34,7 +37,10 @@ endfunction()
 # What the lesson generator makes of the solution and mistakes.toml.
 function(add_generated name)
   files_of(cases ${references}/*/case.json)
-  set(files starter${ending} mistakes${ending} mistakes.json pieces.hpp solution_glue.cpp mine_glue.cpp suites.cpp)
+  set(files starter${ending} mistakes.json pieces.hpp solution_glue.cpp mine_glue.cpp)
+  if(NOT handed_out)
+    list(APPEND files mistakes${ending} suites.cpp)
+  endif()
   list(TRANSFORM files PREPEND ${made}/)
   add_custom_command(
     OUTPUT ${made}/stamp BYPRODUCTS ${files}
@@ -76,6 +82,16 @@ function(add_program name)
   endif()
 endfunction()
 
+# In a handout, which has no lessons about CUDA yet, what the lessons above stand on: the learner's own file.
+function(add_below name)
+  set(file ${PROJECT_BINARY_DIR}/mine/${name}_below.cpp)
+  set_source_files_properties(${file} PROPERTIES GENERATED ON)
+  add_solution(${name}_lib ${source} ${file} ${below})
+  set_target_properties(${name}_lib PROPERTIES EXCLUDE_FROM_ALL ON)
+  target_compile_options(${name}_lib PRIVATE -w)
+  target_precompile_headers(${name}_lib REUSE_FROM common_headers)
+endfunction()
+
 # What the runner processes share: the cases, and what hands an implementation's functions to them, which holds no kernel
 # and so needs no checker.
 function(add_cases name)
@@ -89,7 +105,11 @@ function(add_cases name)
   if(NOT kernels)
     target_precompile_headers(${name}_cases REUSE_FROM common_headers)
   endif()
-  foreach(which solution mine)
+  set(glues mine)
+  if(NOT handed_out)
+    list(APPEND glues solution)
+  endif()
+  foreach(which IN LISTS glues)
     set_source_files_properties(${made}/${which}_glue.cpp PROPERTIES GENERATED ON)
     add_library(${name}_${which}_glue OBJECT ${made}/${which}_glue.cpp)
     add_dependencies(${name}_${which}_glue ${name}_made)
@@ -106,7 +126,10 @@ endfunction()
 
 # Runner processes.
 function(add_runners name)
-  set(runners solution mine starter mistakes)
+  set(runners mine starter)
+  if(NOT handed_out)
+    list(APPEND runners solution mistakes)
+  endif()
   if(EXISTS ${versions})
     list(APPEND runners versions)
   endif()
@@ -135,13 +158,17 @@ function(add_runners name)
       target_precompile_headers(${name}_${which} REUSE_FROM runner_main)
     endif()
   endforeach()
-  target_link_libraries(${name}_solution PRIVATE ${name}_lib${checked})
   # A half-written file has unused names, and no warning may keep it from its verdict.
   set_target_properties(${name}_mine PROPERTIES EXCLUDE_FROM_ALL ON COMPILE_WARNING_AS_ERROR OFF)
   # What is never right is an error all the same.
   target_compile_options(${name}_mine PRIVATE -Wno-unused -Wno-unused-parameter -Werror=return-type -Werror=return-local-addr)
-  target_compile_options(${name}_mistakes PRIVATE -w)  # wrong code may well warn
   target_compile_options(${name}_starter PRIVATE -w)
+  if(handed_out)
+    set_target_properties(${name}_starter PROPERTIES EXCLUDE_FROM_ALL ON)  # it stands on what the learner has yet to write
+    return()
+  endif()
+  target_link_libraries(${name}_solution PRIVATE ${name}_lib${checked})
+  target_compile_options(${name}_mistakes PRIVATE -w)  # wrong code may well warn
   if(EXISTS ${versions})
     set_target_properties(${name}_versions PROPERTIES EXCLUDE_FROM_ALL ON)
     target_compile_options(${name}_versions PRIVATE -w)
@@ -196,6 +223,11 @@ function(add_lesson name)
   set(made ${PROJECT_BINARY_DIR}/lessons/${name})
   set(versions ${PROJECT_SOURCE_DIR}/tests/learner/naming/${name}.toml)
   lesson_solution(${name} solution)
+  set(handed_out FALSE)
+  if(NOT EXISTS ${solution})
+    set(handed_out TRUE)
+    set(solution ${source}/starter.cpp)
+  endif()
   get_filename_component(ending ${solution} EXT)
   if(ending STREQUAL ".cu")
     set(kernels TRUE)
@@ -221,12 +253,18 @@ function(add_lesson name)
   endif()
 
   add_generated(${name})
-  add_program(${name})
+  if(handed_out)
+    add_below(${name})
+  else()
+    add_program(${name})
+  endif()
   add_cases(${name})
   add_runners(${name})
   add_yours(${name})
   add_piece(${name})
-  add_lesson_tests(${name})
+  if(NOT handed_out)
+    add_lesson_tests(${name})
+  endif()
 
   string(REPLACE ";" " " line "${name};${LESSON_BUILDS_ON}")
   set_property(GLOBAL APPEND_STRING PROPERTY RUNGS_LESSONS "${line}\n")

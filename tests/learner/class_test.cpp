@@ -49,6 +49,21 @@ json graded(Learner& instructor, const Folder& submissions, const Folder& report
 
 TEST_SUITE_BEGIN("class");
 
+TEST_CASE("a report on one's own files is JUnit's, too") {
+  Learner learner;
+  const std::string file = learner.work / "report <1>.xml", to = " --junit '" + file + "'";
+  learner.writes("01_tensor", solution_of("01_tensor"));
+  CHECK(learner.types("grade 01" + to) == 0);
+  CHECK(read_text(file) == Contains("01_tensor\" tests=\"9\" failures=\"0\""));
+  learner.writes("01_tensor", "#include \"lesson.hpp\"\nint x = ;\n");
+  CHECK(learner.types("grade 01" + to) == 1);
+  CHECK(read_text(file) == Contains("<failure message=\"it does not compile\"/>"));
+  CHECK(learner.types("grade 01 --junit") == 2);
+  CHECK(learner.text == Contains("wanted the file"));
+  CHECK(learner.types("grade 01 --submissions . --out o" + to) == 2);
+  CHECK(learner.text == Contains("REPORT/junit.xml"));
+}
+
 TEST_CASE("whatever is handed in, no point is unearned, nothing else suffers, and one sentence says why") {
   Learner instructor;
   Folder submissions, report;

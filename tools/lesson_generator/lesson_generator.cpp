@@ -8,6 +8,9 @@
 //   them solution_glue.cpp, mine_glue.cpp   the one implementation in a runner program suites.cpp      a doctest case
 //   for each reference case
 //
+// In a course's handout a lesson has starter.cpp in place of its solution, and a mistakes.toml without code: then there
+// is no mistakes.cpp and no suites.cpp.
+//
 // lesson_generator --versions FILE LESSON_DIR OUT_DIR: versions.cpp and versions.json, as mistakes.cpp, of versions
 // that were written freely; `rungs grade --naming` measures with them.
 #include <fmt/format.h>
@@ -210,14 +213,39 @@ struct LessonFolder {
         space("lesson_" + name.substr(0, name.find('_'))),
         kernels(fs::exists(lesson / "solution.cu")),
         ending(kernels ? ".cu" : ".cpp"),
+        handed_out(fs::exists(lesson / ("starter" + ending))),
         solution((lesson / ("solution" + ending)).string()),
         mistakes((lesson / "mistakes.toml").string()),
         pieces(strings(parse(mistakes), "pieces", mistakes)) {}
   std::string name, space;
   bool kernels;
-  std::string ending, solution, mistakes;
+  std::string ending;
+  bool handed_out;  // without its solution
+  std::string solution, mistakes;
   std::vector<std::string> pieces;
 };
+
+/// The fields of a mistake that the grader reads.
+static std::string mistake_fields(const toml::table& m, const std::string& who) {
+  const std::string shows = m["shows"].value_or<std::string>("output");
+  check_shows(shows, who);
+  return fmt::format("\"says\": {}, \"read\": {}, \"shows\": {}", quoted_json(text_of(m, "says", who)),
+                     quoted_json(text_of(m, "read", who)), quoted_json(shows));
+}
+
+/// mistakes.json of a lesson whose mistakes have no code here.
+static void write_sentences(const LessonFolder& l, const fs::path& out) {
+  const toml::table table = parse(l.mistakes);
+  std::string json;
+  if (const toml::array* mistakes = table["mistake"].as_array())
+    for (const auto& node : *mistakes)
+      if (const toml::table* m = node.as_table()) {
+        const std::string id = text_of(*m, "name", l.mistakes);
+        json += fmt::format("{}\n  {{\"name\": {}, {}}}", json.empty() ? "" : ",", quoted_json(id),
+                            mistake_fields(*m, l.mistakes + ": " + id));
+      }
+  write(out / "mistakes.json", "[" + json + "\n]\n");
+}
 
 /// Every [[key]] of `table`, which is the file `list`, as an edited solution in a namespace of its own, in one source
 /// file `out`; and `out`.json with the fields that `fields_of` gives beside each name.
@@ -263,36 +291,8 @@ static void free_versions(const fs::path& file, const fs::path& lesson, const fs
                  });
 }
 
-static void lesson_generator(const fs::path& folder, const fs::path& references, const fs::path& out) {
-  const LessonFolder l(folder);
-  fs::create_directories(out);
-  const std::string source = read(l.solution);
-  const std::string starter = make_starter(source, find_regions(source, l.solution));
-  write(out / ("starter" + l.ending), l.kernels ? starter : with_print(starter));
-
-  std::string fields;
-  for (const std::string& piece : l.pieces) fields += fmt::format("  decltype(&{0}::{1}) {1};\n", l.space, piece);
-  write(out / "pieces.hpp", fmt::format("// Made by lesson_generator from mistakes.toml.\n#pragma once\n\n#include "
-                                        "\"{2}.hpp\"\n#include \"lesson.hpp\"\n\n"
-                                        "namespace {0} {{\n\n/// The functions of this lesson: yours, the solution's "
-                                        "or a known mistake's.\nstruct Pieces {{\n{1}}};\n\n"
-                                        "/// Runs one case; in cases.cpp.\nvoid run(const CaseInput& in, const Pieces& "
-                                        "pieces, Recording& out);\n\n}}  // namespace {0}\n",
-                                        l.space, fields, l.kernels ? "kernel_case" : "rungs/grader/implementation"));
-  for (const std::string which : {"solution", "mine"})
-    write(out / (which + "_glue.cpp"),
-          "// Made by lesson_generator.\n#include \"pieces.hpp\"\n\n" +
-              implementations(
-                  fmt::format("      {{\"{}\", {}}},\n", which, binding(l.space, l.space, l.pieces, l.kernels))));
-
-  write_versions(l, parse(l.mistakes), l.mistakes, "mistake", out / "mistakes",
-                 [](const toml::table& m, const std::string& who) {
-                   const std::string shows = m["shows"].value_or<std::string>("output");
-                   check_shows(shows, who);
-                   return fmt::format("\"says\": {}, \"read\": {}, \"shows\": {}", quoted_json(text_of(m, "says", who)),
-                                      quoted_json(text_of(m, "read", who)), quoted_json(shows));
-                 });
-
+/// A doctest case for each reference case.
+static void write_suites(const LessonFolder& l, const fs::path& references, const fs::path& out) {
   std::vector<std::string> cases;
   if (fs::exists(references))
     for (const auto& entry : fs::directory_iterator(references))
@@ -310,6 +310,38 @@ static void lesson_generator(const fs::path& folder, const fs::path& references,
   if (has_cache)
     suites += test_case("every split of every prompt", "kv_evaluate", fmt::format("check_kv_evaluate(\"{}\")", l.name));
   write(out / "suites.cpp", suites);
+}
+
+static void lesson_generator(const fs::path& folder, const fs::path& references, const fs::path& out) {
+  const LessonFolder l(folder);
+  fs::create_directories(out);
+  std::string starter;
+  if (l.handed_out) {
+    starter = read(folder / ("starter" + l.ending));
+  } else {
+    const std::string source = read(l.solution);
+    starter = make_starter(source, find_regions(source, l.solution));
+  }
+  write(out / ("starter" + l.ending), l.kernels ? starter : with_print(starter));
+
+  std::string fields;
+  for (const std::string& piece : l.pieces) fields += fmt::format("  decltype(&{0}::{1}) {1};\n", l.space, piece);
+  write(out / "pieces.hpp", fmt::format("// Made by lesson_generator from mistakes.toml.\n#pragma once\n\n#include "
+                                        "\"{2}.hpp\"\n#include \"lesson.hpp\"\n\n"
+                                        "namespace {0} {{\n\n/// The functions of this lesson: yours, the solution's "
+                                        "or a known mistake's.\nstruct Pieces {{\n{1}}};\n\n"
+                                        "/// Runs one case; in cases.cpp.\nvoid run(const CaseInput& in, const Pieces& "
+                                        "pieces, Recording& out);\n\n}}  // namespace {0}\n",
+                                        l.space, fields, l.kernels ? "kernel_case" : "rungs/grader/implementation"));
+  for (const std::string which : {"solution", "mine"})
+    write(out / (which + "_glue.cpp"),
+          "// Made by lesson_generator.\n#include \"pieces.hpp\"\n\n" +
+              implementations(
+                  fmt::format("      {{\"{}\", {}}},\n", which, binding(l.space, l.space, l.pieces, l.kernels))));
+
+  if (l.handed_out) return write_sentences(l, out);
+  write_versions(l, parse(l.mistakes), l.mistakes, "mistake", out / "mistakes", mistake_fields);
+  write_suites(l, references, out);
 }
 
 int main(int argc, char** argv) try {

@@ -96,7 +96,8 @@ int check_lesson(const std::string& word) {
   fmt::print("{}", checked.text);
   if (!checked.passed) return 1;
 
-  fmt::print("\nPassed. Compare yours with {}.", short_path(lesson.solution));
+  fmt::print("\nPassed.{}",
+             lesson.has_solution() ? fmt::format(" Compare yours with {}.", short_path(lesson.solution)) : "");
   if (const auto next = lesson_after(lesson)) fmt::print(" Next: {} start {}", typed(), next->short_name());
   fmt::print("\n");
   return 0;

@@ -29,6 +29,8 @@ struct CommandLine {
   std::string shell = {};                          // of completion
   std::vector<std::string> completion_words = {};  // those before the one to complete
   GradeOptions grade = {};
+  HandoutCommand handout = {};
+  CasesCommand cases = {};
   ProfileCommand profile = {};
   ShowCommand show = {};
   GenerateCommand generate{.model = stories, .options = usual_options()};
@@ -61,6 +63,8 @@ CLI::Option* add_device(CLI::App* command, DeviceChoice& device, char** argv);
 void add_class(CommandLine& line, CLI::App* grade);
 /// watch, hint, read, progress, completion.
 void add_learning_aids(CommandLine& line);
+/// handout, cases.
+void add_teaching(CommandLine& line);
 
 /// The commands that measure and those that calculate.
 ///@{

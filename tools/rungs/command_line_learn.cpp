@@ -48,6 +48,7 @@ void add_class(CommandLine& line, CLI::App* grade) {
           ->type_name("REPORT")
           ->needs(submissions);
   submissions->needs(out);
+  grade->add_option("--cases", g.cases, "grade on other cases, which `rungs cases new` has written")->type_name("DIR");
   grade->add_option("--lesson", g.lessons, "of the class, like LESSONS")->type_name("NN")->allow_extra_args(false);
   grade->add_option("--jobs", g.jobs, "submissions at a time; 0: one for each processor")
       ->check(CLI::Range(0, 1024))
@@ -55,7 +56,35 @@ void add_class(CommandLine& line, CLI::App* grade) {
       ->needs(submissions);
   grade->add_flag("--without-walls", g.without_walls, "where bubblewrap gives none: submissions can delete your files")
       ->needs(submissions);
-  grade->add_flag("--junit", g.junit, "a report in JUnit's XML, too")->needs(submissions);
+  grade
+      ->add_option_function<std::vector<std::string>>(
+          "--junit",
+          [&g](const std::vector<std::string>& file) {
+            g.junit = true;
+            if (!file.empty()) g.junit_file = file[0];
+          },
+          "a report in JUnit's XML, too: with --submissions in REPORT, else into FILE")
+      ->expected(0, 1)
+      ->type_name("[FILE]");
+}
+
+void add_teaching(CommandLine& line) {
+  HandoutCommand& h = line.handout;
+  CLI::App* handout = add_command(line, line.app, "Teach", "handout", "write the lessons without their solutions",
+                                  [&h] { return write_handout(h); });
+  handout->add_option("DIR", h.out, "the folder to write, which must be empty or not there")->required();
+  handout->add_option("--lessons", h.lessons, "these alone: 01-05,14")->type_name("NN-NN")->capture_default_str();
+
+  CLI::App* cases = line.app.add_subcommand("cases", "cases that learners have not seen")->group("Teach");
+  cases->require_subcommand(1);
+  CasesCommand& c = line.cases;
+  CLI::App* fresh = add_command(line, *cases, "", "new", "make cases of other numbers and other shapes, with PyTorch",
+                                [&c] { return new_cases(c); });
+  fresh->add_option("--seed", c.seed, "others than those of another seed")->required()->check(CLI::Range(0, 1 << 30));
+  fresh->add_option("--out", c.out, "the folder to write, which must be empty or not there")
+      ->required()
+      ->type_name("DIR");
+  fresh->add_option("--lessons", c.lessons, "of these alone: 01-05,07")->type_name("NN-NN")->capture_default_str();
 }
 
 void add_learning_aids(CommandLine& line) {

@@ -53,11 +53,30 @@ struct GradeOptions {
   std::string out = {};          ///< the folder for the report on them
   int jobs = 0;                  ///< how many of them at a time; 0: one for each processor
   bool without_walls = false;    ///< also where submissions cannot be kept from the files of who grades
-  bool junit = false;            ///< a report for test viewers, too
+  bool junit = false;            ///< a report for test viewers, too: of a class junit.xml beside the others,
+  std::string junit_file = {};   ///< of own files this one
+  std::string cases = {};        ///< grade on those of this folder, which `rungs cases new` has written
 };
 int grade_lessons(const GradeOptions& options);
 int grade_class(const GradeOptions& options);
 int grade_naming(const std::vector<std::string>& lessons, bool json);
+
+/// Cases that learners have not seen, of lessons 01 to 13.
+struct CasesCommand {
+  int64_t seed = 0;
+  std::string out = {};           ///< the folder to write, which must be empty or not there
+  std::string lessons = "01-13";  ///< "01-05,07"
+};
+/// \throws UsageError where python3 has no PyTorch, and for lessons that have no such cases
+int new_cases(const CasesCommand& command);
+
+/// A tree for learners: lessons without their solutions.
+struct HandoutCommand {
+  std::string out = {};           ///< the folder to write, which must be empty or not there
+  std::string lessons = "01-13";  ///< "01-05,14"
+};
+/// \throws UsageError where a lesson builds on one that is left out, is about CUDA, or has no solution itself
+int write_handout(const HandoutCommand& command);
 
 struct ProfileCommand {
   std::string lesson;

@@ -58,6 +58,7 @@ int list_lessons(bool as_json) {
 /// Builds the lesson's program on the learner's file.
 static fs::path build_yours(const Lesson& lesson) {
   if (!fs::exists(lesson.mine)) throw UsageError(nothing_there(lesson));
+  stand_on_own_files(lesson);
   write_include(lesson.name + ".cpp", lesson.mine);
   if (const Build b = build({lesson.name + "_yours"}); !b.ok)
     throw Error(fmt::format("{} does not become the lesson's program; `{} check {}` shows why", short_path(lesson.mine),
@@ -67,7 +68,10 @@ static fs::path build_yours(const Lesson& lesson) {
 
 int run_lesson(const RunCommand& command) {
   const Lesson lesson = lesson_called(command.lesson);
-  const bool passed = standing_of(lesson) == Standing::passed, yours = command.mine || (passed && !command.solution);
+  const bool passed = standing_of(lesson) == Standing::passed,
+             yours = command.mine || (passed && !command.solution) || !lesson.has_solution();
+  if (command.solution && !lesson.has_solution())
+    throw UsageError(fmt::format("this copy of Rungs is a handout, without the solution of {}", lesson.name));
   fs::path program = lesson.program;
   if (yours)
     program = build_yours(lesson);

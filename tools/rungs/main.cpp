@@ -351,6 +351,7 @@ int run(int argc, char** argv) {
   line.app.set_version_flag("--version", version);
   add_learning(line);
   add_learning_aids(line);
+  add_teaching(line);
   add_show(line);
   add_use(line);
   add_files(line);

@@ -165,9 +165,24 @@ void write_include(const std::string& file, const fs::path& path) {
   write_where_different(fs::path(RUNGS_BINARY_DIR) / "mine" / file, fmt::format("#include \"{}\"\n", path.string()));
 }
 
+void stand_on_own_files(const Lesson& lesson) {
+  for (const std::string& name : lesson.builds_on) {
+    const Lesson below = lesson_called(name);
+    if (below.has_solution()) continue;
+    if (!passes(below))
+      throw UsageError(fmt::format("{} builds on your own {}, which does not pass yet: `{} {} {}` first", lesson.name,
+                                   name, typed(), fs::exists(below.mine) ? "check" : "start", name.substr(0, 2)));
+    write_include(name + "_below.cpp", below.mine);
+    stand_on_own_files(below);
+  }
+}
+
 Build build_mine(Lesson& lesson) {
+  stand_on_own_files(lesson);
   write_include(lesson.name + ".cpp", lesson.mine);
-  Build b = build({lesson.name + "_mine", lesson.name + "_mistakes"}, true);
+  std::vector<std::string> targets = {lesson.name + "_mine"};
+  if (lesson.has_solution()) targets.push_back(lesson.name + "_mistakes");
+  Build b = build(targets, true);
   // What the compiler said of the file is kept: where nothing has changed it says nothing.
   const fs::path said = fs::path(RUNGS_BINARY_DIR) / "mine" / (lesson.name + ".said");
   if (b.output.find("mine/" + lesson.name + ".cpp.") != b.output.npos)
@@ -179,6 +194,8 @@ Build build_mine(Lesson& lesson) {
 }
 
 void must_build_solution(Lesson& lesson) {
+  if (!lesson.has_solution())
+    throw UsageError(fmt::format("this copy of Rungs is a handout, without the solution of {}", lesson.name));
   must_build({lesson.name + "_solution", lesson.name + "_mistakes"});
   lesson = lesson_called(lesson.name);
 }
@@ -250,6 +267,7 @@ void note_hints_read(const Lesson& lesson, size_t count) {
 }
 
 static bool judged_now(Lesson lesson) {
+  if (!fs::exists(lesson.mine)) return false;
   const Alone lock = alone_with(lesson);
   if (!build_mine(lesson).ok) return false;
   return grade(lesson, Suite::evaluate, mine(lesson)).all_passed() &&

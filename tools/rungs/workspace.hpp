@@ -57,9 +57,12 @@ Build build(const std::vector<std::string>& targets, bool limited = false);
 void write_where_different(const std::filesystem::path& path, const std::string& text);
 /// A target of the build compiles `file`; what it includes is the learner's, wherever that stands.
 void write_include(const std::string& file, const std::filesystem::path& path);
+/// In a handout, a lesson builds on the learner's own files of the lessons below it: says which they are to what is
+/// built next. \throws UsageError where one does not pass
+void stand_on_own_files(const Lesson& lesson);
 /// Builds the runner of the learner's file; then the lesson knows its mistakes.
 Build build_mine(Lesson& lesson);
-/// Builds the runners of the solution and of the known mistakes. \throws Error as must_build.
+/// Builds the runners of the solution and of the known mistakes. \throws Error as must_build, UsageError in a handout.
 void must_build_solution(Lesson& lesson);
 /// \throws Error with the output, for something that ought to build
 void must_build(const std::vector<std::string>& targets);

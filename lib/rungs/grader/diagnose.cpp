@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "rungs/grader/faults.hpp"
+#include "rungs/grader/mistake_answers.hpp"
 
 namespace rungs {
 
@@ -88,9 +89,8 @@ bool shows_step(const Outcome& outcome, const Case& c, const std::string& step) 
 }  // namespace
 
 /// A mistake that the learner's version does not make: it fails on a case that the learner passes.
-static bool contradicted_by(Runner& mistake, const std::vector<const Case*>& passing) {
-  return std::any_of(passing.begin(), passing.end(),
-                     [&](const Case* c) { return !judge(mistake.run(c->input), *c).pass; });
+static bool contradicted_by(MistakeAnswers& mistakes, size_t k, const std::vector<const Case*>& passing) {
+  return std::any_of(passing.begin(), passing.end(), [&](const Case* c) { return !mistakes.passes(k, *c); });
 }
 
 Diagnosis diagnose(const Lesson& lesson, Runner& mine, const std::vector<const Case*>& failing,
@@ -105,11 +105,12 @@ Diagnosis diagnose(const Lesson& lesson, Runner& mine, const std::vector<const C
     answers.push_back(mine.run(inputs.back()));
   }
 
-  std::vector<Runner> wrong = mistake_runners(lesson);
-  std::vector<std::vector<std::optional<Outcome>>> ran(wrong.size());
+  MistakeAnswers mistakes(lesson);
+  const size_t count = lesson.mistakes.size();
+  std::vector<std::vector<std::optional<Outcome>>> ran(count);
   for (auto& row : ran) row.resize(cases.size());
   const auto theirs = [&](size_t k, size_t i) -> const Outcome& {  // most are never asked for
-    return ran[k][i] ? *ran[k][i] : ran[k][i].emplace(wrong[k].run(inputs[i]));
+    return ran[k][i] ? *ran[k][i] : ran[k][i].emplace(mistakes.run(k, inputs[i]));
   };
   Diagnosis d;
   d.cases = cases.size();
@@ -117,16 +118,16 @@ Diagnosis diagnose(const Lesson& lesson, Runner& mine, const std::vector<const C
     const auto same_sentence = [&m](const KnownMistake* other) { return other->says == m.says; };
     if (std::none_of(d.named.begin(), d.named.end(), same_sentence)) d.named.push_back(&m);
   };
-  for (size_t k = 0; k < wrong.size(); ++k) {
+  for (size_t k = 0; k < count; ++k) {
     bool all = !cases.empty();
     for (size_t i = 0; all && i < cases.size(); ++i)
       all = answers[i].how != Outcome::died && alike(answers[i], theirs(k, i), *cases[i]);
-    if (all && !contradicted_by(wrong[k], passing)) name(lesson.mistakes[k]);
+    if (all && !contradicted_by(mistakes, k, passing)) name(lesson.mistakes[k]);
   }
   if (!d.named.empty()) return d;
 
   std::string tap;
-  std::vector<bool> explains(wrong.size(), true);
+  std::vector<bool> explains(count, true);
   std::vector<size_t> stopped;  // cases that threw before anything wrong was recorded
   for (size_t i = 0; i < cases.size(); ++i) {
     const WrongTap first = first_wrong_tap(answers[i], *cases[i]);
@@ -135,13 +136,13 @@ Diagnosis diagnose(const Lesson& lesson, Runner& mine, const std::vector<const C
     if (tap.empty()) tap = base_name(first.name);
     if (base_name(first.name) != tap && !shows_step(answers[i], *cases[i], tap)) continue;
     if (base_name(first.name) != tap) return d;
-    for (size_t k = 0; k < wrong.size(); ++k) explains[k] = explains[k] && gives_tap(theirs(k, i), *cases[i], first);
+    for (size_t k = 0; k < count; ++k) explains[k] = explains[k] && gives_tap(theirs(k, i), *cases[i], first);
   }
   if (tap.empty()) return d;
   for (const size_t i : stopped)  // where a mistake goes on to a wrong tap, it is another one
-    for (size_t k = 0; k < wrong.size(); ++k)
+    for (size_t k = 0; k < count; ++k)
       explains[k] = explains[k] && base_name(first_wrong_tap(theirs(k, i), *cases[i]).name) != tap;
-  for (size_t k = 0; k < wrong.size(); ++k)
+  for (size_t k = 0; k < count; ++k)
     if (explains[k]) name(lesson.mistakes[k]);
   if (d.named.size() > 1) d.named.clear();  // a tap alone cannot tell them apart: no guess
   if (d.named.empty()) return d;

@@ -32,6 +32,8 @@ static std::vector<KnownMistake> mistakes_of(const fs::path& file) {
   return mistakes;
 }
 
+bool Lesson::has_solution() const { return fs::exists(solution); }
+
 bool Lesson::has_cache() const {
   for (const auto& entry : fs::directory_iterator(references))
     if (entry.path().filename().string().find("_prompt_") != std::string::npos) return true;
@@ -60,6 +62,7 @@ std::vector<Lesson> find_lessons(const fs::path& source, const fs::path& build) 
     l.mine = work_directory(source) / (l.name + l.ending);
     l.starter = generated / ("starter" + l.ending);
     l.references = weights / "references" / l.name;
+    l.recorded = l.source / "mistakes.recorded";
     l.solution_runner = programs / (l.name + "_solution");
     l.mine_runner = programs / (l.name + "_mine");
     l.mistakes_runner = programs / (l.name + "_mistakes");

@@ -25,6 +25,7 @@ struct Lesson {
   std::filesystem::path mine;        ///< work/06_causal_mask.cpp, which need not exist
   std::filesystem::path starter;     ///< generated
   std::filesystem::path references;  ///< weights/references/06_causal_mask
+  std::filesystem::path recorded;    ///< in a handout: what its known mistakes answer, for MistakeAnswers
   std::filesystem::path solution_runner, mine_runner, mistakes_runner, program;
   std::vector<KnownMistake> mistakes;
 
@@ -33,7 +34,8 @@ struct Lesson {
   bool is_between() const { return short_name().size() > 2; }
   int number() const { return std::stoi(name); }  ///< of one between two others the number of that before it
   bool has_kernels() const { return ending == ".cu"; }
-  bool has_cache() const;  ///< kv_evaluate applies: there are cases named NN_prompt_...
+  bool has_solution() const;  ///< false in a course's handout, which has no code of a known mistake either
+  bool has_cache() const;     ///< kv_evaluate applies: there are cases named NN_prompt_...
 };
 
 /// Where learners' files are: work/ of the source tree, or the folder that the environment variable RUNGS_WORK names.

@@ -59,6 +59,7 @@ Candidate built_candidate(Lesson& lesson, bool mine, bool build_it) {
   }
   if (!fs::exists(lesson.mine))
     throw UsageError(fmt::format("{} is not there; `rungs start {}` makes it", short_path(lesson.mine), number));
+  stand_on_own_files(lesson);
   write_include(lesson.name + ".cpp", lesson.mine);
   if (!build({lesson.name + "_mine"}).ok)
     throw UsageError(fmt::format("{} does not compile; `rungs check {}` shows why", short_path(lesson.mine), number));
