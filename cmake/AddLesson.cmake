@@ -7,6 +7,7 @@
 #   06_causal_mask_versions   the same with versions that were written freely, from tests/learner/naming; for `grade --naming`
 #   06_causal_mask_yours      its program with the learner's file in place of the solution, for `rungs run --mine`
 #   06_causal_mask_test       its suites, as doctest cases
+#   06_causal_mask_experiments   writes how its program's output changes with each change of experiments.toml
 #   06_causal_mask_piece      the file that takes part in rungs_mine, the capstone: the learner's where it passed
 # A lesson whose solution is solution.cu is about CUDA. Its program runs the kernels on the host's engine, its runner
 # processes run them under the checker, and it takes part in rungs_mine_emulator. With KERNELS it calls those of kernels/. From broken.cu it has one program more,
@@ -204,6 +205,44 @@ function(add_piece name)
   endif()
 endfunction()
 
+# The program with each change of experiments.toml to the solution: experiments/NAME.txt keeps how its output differs, for the
+# page, and a test compares. NN_name_experiments writes these files anew.
+function(add_experiments name)
+  if(kernels OR NOT EXISTS ${source}/experiments.toml)
+    return()
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source}/experiments.toml)
+  file(STRINGS ${source}/experiments.toml names REGEX "^name = ")
+  list(TRANSFORM names REPLACE "^name = \"(.*)\"$" "\\1")
+  set(files "")
+  foreach(experiment IN LISTS names)
+    list(APPEND files ${made}/experiment_${experiment}.cpp)
+  endforeach()
+  add_custom_command(OUTPUT ${files}
+    COMMAND lesson_generator --experiments ${source}/experiments.toml ${source} ${made}
+    DEPENDS lesson_generator ${solution} ${source}/experiments.toml COMMENT "Changing ${name}" VERBATIM)
+  add_library(${name}_main OBJECT ${source}/main.cpp)
+  target_include_directories(${name}_main PRIVATE ${source} ${PROJECT_SOURCE_DIR}/lessons)
+  target_link_libraries(${name}_main PRIVATE rungs)
+  target_precompile_headers(${name}_main REUSE_FROM common_headers)
+  add_custom_target(${name}_experiments)
+  foreach(experiment IN LISTS names)
+    set(program ${name}_experiment_${experiment})
+    add_executable(${program} ${made}/experiment_${experiment}.cpp $<TARGET_OBJECTS:${name}_main>)
+    target_include_directories(${program} PRIVATE ${source} ${PROJECT_SOURCE_DIR}/lessons)
+    target_compile_options(${program} PRIVATE -w)
+    target_link_libraries(${program} PRIVATE ${below} rungs)
+    target_precompile_headers(${program} REUSE_FROM common_headers)
+    set(compare ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${program}> -DEXPECTED=${source}/expected.txt
+      -DKEPT=${source}/experiments/${experiment}.txt)
+    add_test(NAME ${name}/experiments/${experiment} COMMAND ${compare} -P ${PROJECT_SOURCE_DIR}/cmake/CompareExperiment.cmake)
+    set_tests_properties(${name}/experiments/${experiment} PROPERTIES TIMEOUT 60)
+    add_custom_command(TARGET ${name}_experiments POST_BUILD
+      COMMAND ${compare} -DWRITE=ON -P ${PROJECT_SOURCE_DIR}/cmake/CompareExperiment.cmake VERBATIM)
+    add_dependencies(${name}_experiments ${program})
+  endforeach()
+endfunction()
+
 function(add_lesson_tests name)
   add_test(NAME ${name}/expected COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> -DEXPECTED=${source}/expected.txt
     -P ${PROJECT_SOURCE_DIR}/cmake/CompareOutput.cmake)
@@ -264,6 +303,7 @@ function(add_lesson name)
   add_piece(${name})
   if(NOT handed_out)
     add_lesson_tests(${name})
+    add_experiments(${name})
   endif()
 
   string(REPLACE ";" " " line "${name};${LESSON_BUILDS_ON}")

@@ -38,6 +38,13 @@ static void count_tokens() {
   fmt::print("  kept: {:.2f}, the sum of the smaller of p and q\n\n", double(kept) / double(N));
 }
 
+/// Tokens a call, where each drafted token is kept with the probability alpha.
+static double predicted(double alpha, int64_t k) {
+  double sum = 0;
+  for (int64_t i = 0; i <= k; ++i) sum += std::pow(alpha, double(i));
+  return sum;
+}
+
 /// A pair of trained models that know the same tokens.
 struct Pair {
   CpuOps ops;
@@ -85,7 +92,7 @@ int main() {
     const double kept = double(counts.kept) / double(counts.drafted);
     if (k == 1) first = kept;
     fmt::print("  {:>5}  {:>4.0f}%  {:>14.1f}  {:>10.1f}\n", k, 100 * kept, double(tokens) / double(counts.calls),
-               (1 - std::pow(first, double(k + 1))) / (1 - first));
+               predicted(first, k));
   }
 
   fmt::print("\n");

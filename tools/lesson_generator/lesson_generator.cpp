@@ -291,6 +291,19 @@ static void free_versions(const fs::path& file, const fs::path& lesson, const fs
                  });
 }
 
+/// The solution with the edits of each [[experiment]], as a file of its own: what a learner changes to see what happens.
+static void write_experiments(const fs::path& file, const fs::path& lesson, const fs::path& out) {
+  const LessonFolder l(lesson);
+  fs::create_directories(out);
+  const toml::table table = parse(file.string());
+  for (const auto& node : *table["experiment"].as_array()) {
+    const toml::table& experiment = *node.as_table();
+    const std::string id = text_of(experiment, "name", file.string()), who = file.string() + ": " + id;
+    check_name(id, file.string());
+    write(out / ("experiment_" + id + l.ending), make_version(read(l.solution), experiment, who));
+  }
+}
+
 /// A doctest case for each reference case.
 static void write_suites(const LessonFolder& l, const fs::path& references, const fs::path& out) {
   std::vector<std::string> cases;
@@ -348,11 +361,14 @@ int main(int argc, char** argv) try {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (words.size() == 4 && words[0] == "--versions")
     free_versions(words[1], words[2], words[3]);
+  else if (words.size() == 4 && words[0] == "--experiments")
+    write_experiments(words[1], words[2], words[3]);
   else if (words.size() == 3)
     lesson_generator(words[0], words[1], words[2]);
   else
     return std::cerr << "usage: lesson_generator LESSON_DIR REFERENCES_DIR OUT_DIR\n"
-                        "       lesson_generator --versions FILE LESSON_DIR OUT_DIR\n",
+                        "       lesson_generator --versions FILE LESSON_DIR OUT_DIR\n"
+                        "       lesson_generator --experiments FILE LESSON_DIR OUT_DIR\n",
            2;
 } catch (const std::exception& e) {
   std::cerr << e.what() << "\n";
