@@ -15,7 +15,7 @@ foreach(line IN LISTS lines)
 
   # The list shows each title with the goal that its page begins with, up to the first empty line.
   file(READ ${page} text)
-  if(NOT text MATCHES "^# Lesson ([0-9]+): ([^\n{]+) {#lesson_${lesson}}\n\n\\*\\*Goal\\.\\*\\*[ \n]+")
+  if(NOT text MATCHES "^# Lesson ([0-9]+b?): ([^\n{]+) {#lesson_${lesson}}\n\n\\*\\*Goal\\.\\*\\*[ \n]+")
     message(FATAL_ERROR "${page} must begin with:\n# Lesson N: its title {#lesson_${lesson}}\n\n**Goal.** two sentences")
   endif()
   set(title ${CMAKE_MATCH_2})
@@ -27,7 +27,7 @@ foreach(line IN LISTS lines)
   string(APPEND LESSON_LIST "- \\subpage lesson_${lesson} <br>\n  ${goal}\n\n")
 
   # "05_attention" is drawn as "5 attention"; the title shows when the mouse rests on it.
-  string(REGEX REPLACE "^0*([0-9]+)_" "\\1  " label "${lesson}")
+  string(REGEX REPLACE "^0*([0-9]+b?)_" "\\1  " label "${lesson}")
   string(REPLACE "_" " " label "${label}")
   string(APPEND nodes "  \"${lesson}\" [label=\"${label}\", tooltip=\"${title}\", URL=\"\\ref lesson_${lesson}\"]\n")
   if(NOT builds_on)  # those that call no other stand below each other

@@ -24,8 +24,9 @@ LESSONS = sorted(path.stem.removeprefix("lesson_") for path in (WEIGHTS / "refer
 
 
 def wanted(lesson):
-    """The full name of a lesson. 6, 06 and 06_causal are the same lesson."""
-    found = [name for name in LESSONS if name.startswith(lesson.zfill(2))]
+    """The full name of a lesson. 6, 06 and 06_causal are the same lesson; 8b and 08b are the one after 8."""
+    number = lesson if lesson[:2].isdigit() else "0" + lesson
+    found = [name for name in LESSONS if name.split("_")[0] == number] or [name for name in LESSONS if name.startswith(number)]
     if len(found) != 1:
         raise argparse.ArgumentTypeError(f"{lesson}: wanted one of {', '.join(LESSONS)}")
     return found[0]
@@ -39,8 +40,8 @@ def make(root, seed, lessons):
 def compare(old, new):
     """Fail where the folders of `new` differ from those in `old` by more than 1e-12 of the size of a value (1 for smaller ones)."""
     files = sorted(path.relative_to(new) for path in new.rglob("*") if path.is_file())
-    written = {file.parts[:2] if file.parts[0] == "models" else file.parts[:1] for file in files}
-    committed = [path.relative_to(old) for folder in written for path in old.joinpath(*folder).rglob("*")]
+    written = {old.joinpath(*file.parts[:2 if file.parts[0] in ("models", "held_out") else 1]) for file in files}
+    committed = [path.relative_to(old) for made in written for path in ([made] if made.is_file() else made.rglob("*"))]
     assert files == sorted(file for file in committed if file.suffix in (".npy", ".json", ".safetensors")), "other files"
     worst = 0.0
     for file in files:

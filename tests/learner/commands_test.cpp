@@ -18,7 +18,7 @@ TEST_SUITE_BEGIN("learner");
 TEST_CASE("every lesson: the starter fails with its first step, and the solution in its place passes") {
   for (const Lesson& l : find_lessons(RUNGS_SOURCE_DIR, RUNGS_BINARY_DIR)) {
     Learner learner;
-    const std::string number = l.name.substr(0, 2);
+    const std::string number = l.short_name();
     INFO(l.name);
     REQUIRE(learner.types("start " + number) == 0);
     CHECK(read_text(learner.file(l.name)) == read_text(l.starter));

@@ -46,7 +46,8 @@ void check_lesson_page(const rungs::Lesson& lesson, bool is_first, bool is_last,
   if (page.open_fence) problem(fmt::format(":{}: a code fence begins and does not end", page.open_fence));
 
   const std::set<std::string> headings(page.headings.begin(), page.headings.end());
-  const std::string title = fmt::format("Lesson {}: {}", lesson.number(), lesson.title);
+  const std::string title =
+      fmt::format("Lesson {}{}: {}", lesson.number(), lesson.short_name().substr(2), lesson.title);
   if (page.headings.empty() || page.headings[0] != title) problem(": its title must be \"" + title + '"');
   for (const std::string& heading : page.without_id) problem(": the heading \"" + heading + "\" has no {#id}");
 

@@ -210,7 +210,7 @@ static std::string test_case(const std::string& name, const char* suite, const s
 struct LessonFolder {
   explicit LessonFolder(const fs::path& lesson)
       : name(lesson.filename().string()),
-        space("lesson_" + name.substr(0, 2)),
+        space("lesson_" + name.substr(0, name.find('_'))),
         kernels(fs::exists(lesson / "solution.cu")),
         ending(kernels ? ".cu" : ".cpp"),
         handed_out(fs::exists(lesson / ("starter" + ending))),

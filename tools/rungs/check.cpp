@@ -85,7 +85,7 @@ Checked check_file(Lesson& lesson, bool colour, bool brief) {
   }
   note_progress(lesson, last.all_passed());
   if (!last.all_passed() && last.verdicts[case_to_tell(last)].outcome.how == Outcome::done)
-    text += fmt::format("`{} show {} --diff` draws yours beside the reference.\n", typed(), lesson.name.substr(0, 2));
+    text += fmt::format("`{} show {} --diff` draws yours beside the reference.\n", typed(), lesson.short_name());
   return {last.all_passed(), text, built, seconds() - built};
 }
 
@@ -98,8 +98,7 @@ int check_lesson(const std::string& word) {
 
   fmt::print("\nPassed.{}",
              lesson.has_solution() ? fmt::format(" Compare yours with {}.", short_path(lesson.solution)) : "");
-  for (const Lesson& next : all_lessons())
-    if (next.number() == lesson.number() + 1) fmt::print(" Next: {} start {}", typed(), next.name.substr(0, 2));
+  if (const auto next = lesson_after(lesson)) fmt::print(" Next: {} start {}", typed(), next->short_name());
   fmt::print("\n");
   return 0;
 }

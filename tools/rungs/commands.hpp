@@ -117,7 +117,12 @@ struct GenerateCommand {
   bool tensor_parallel = false;  ///< the processes of mpirun share the model
   double rank_timeout = 10;      ///< seconds after which one that does not answer is given up
   int threads = 0;               ///< as the command line says; 0: nothing
+  std::string draft = {};        ///< a smaller model that guesses the next tokens; see speculative.hpp
+  bool prompt_lookup = false;    ///< or what the text repeats is guessed
+  int64_t draft_tokens = 4;      ///< how far ahead
   DeviceChoice device = {};
+
+  bool drafts() const { return prompt_lookup || !draft.empty(); }
 };
 int generate_text(const GenerateCommand& command);
 /// Judges the learner's files, builds rungs_mine of those that passed, or where a CUDA backend is asked for the program

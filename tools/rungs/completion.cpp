@@ -42,7 +42,7 @@ std::string completion_script(const std::string& shell) {
 
 std::vector<std::string> lesson_numbers() {
   std::vector<std::string> numbers;
-  for (const Lesson& l : all_lessons()) numbers.push_back(l.name.substr(0, 2));
+  for (const Lesson& l : all_lessons()) numbers.push_back(l.short_name());
   return numbers;
 }
 

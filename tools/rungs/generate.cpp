@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "drafting.hpp"
 #include "engine.hpp"
 #include "prompts.hpp"
 #include "rungs/base/file.hpp"
@@ -31,6 +32,7 @@ struct Session {
   GenerateOptions options;
   int64_t context;  // most tokens of a sequence
   std::unique_ptr<Model> model = nullptr;
+  std::optional<Drafting> drafting = {};
 };
 
 /// The tokens' text with the specials' names, quoted.
@@ -109,6 +111,8 @@ class Watcher {
     if (command.stats || is_terminal(stderr))
       fmt::print(stderr, "{} tokens of prompt in {:.3f} s; then {} tokens in {:.3f} s, {:.1f} tokens per second\n", fed,
                  prefill, after_first, decode, rate);
+    if (session_.drafting && (command.stats || is_terminal(stderr)))
+      fmt::print(stderr, "{}\n", in_words(session_.drafting->report, int64_t(made)));
     if (command.stats) print_ranks();
   }
 
@@ -147,6 +151,10 @@ class Watcher {
                       {"all_gathers", r->all_gathers},
                       {"broadcasts", r->broadcasts},
                       {"bytes_sent", r->bytes_sent}};
+    if (session_.drafting) {
+      const DraftReport& r = session_.drafting->report;
+      out["draft"] = {{"calls", r.calls}, {"drafted", r.drafted}, {"accepted", r.accepted}};
+    }
     for (const EnginePart& part : session_.engine.parts(session_.config))
       out["parts"].push_back({{"lesson", part.lesson},
                               {"functions", part.functions},
@@ -180,8 +188,13 @@ void run(Session& session, const std::vector<Prompt>& prompts) {
     return;
   }
   Watcher watcher(session, prompts);
-  const Sequences drawn = session.engine.generate(*session.model, tokens, session.options, std::ref(watcher));
-  watcher.finish(drawn);
+  const auto draw = [&]() -> Sequences {
+    if (!session.drafting) return session.engine.generate(*session.model, tokens, session.options, std::ref(watcher));
+    session.drafting->report = {};
+    return {generate_drafted(*session.model, tokens[0], session.options, session.drafting->options,
+                             session.drafting->report, std::ref(watcher))};
+  };
+  watcher.finish(draw());
 }
 
 /// What to make room for. Of prompts that are still to be typed, each may be as long as the context.
@@ -189,7 +202,9 @@ LoadOptions planned(const Session& s, const std::vector<Prompt>& prompts) {
   std::vector<int64_t> lengths;
   for (const Prompt& prompt : prompts) lengths.push_back(int64_t(prompt.tokens.size()));
   if (s.command.interactive) lengths = {s.context};
-  return plan_load(lengths, s.options, s.context);
+  LoadOptions plan = plan_load(lengths, s.options, s.context);
+  if (s.command.drafts() && plan.max_rows > 0) plan.max_rows = std::max(plan.max_rows, s.command.draft_tokens + 1);
+  return plan;
 }
 
 /// Prompts line by line, until an empty one. What is wrong with one does not end the rest.
@@ -247,7 +262,10 @@ int generate_text(const GenerateCommand& command, Engine& engine) {
   if (prompts.empty() && !command.interactive) prompts.push_back(no_prompt(*tokenizer, config));
 
   if (!command.json) print_parts(engine.parts(config));
+  if (command.drafts() && prompts.size() > 1)
+    throw UsageError(fmt::format("a draft is for one prompt, found {}", prompts.size()));
   session.model = engine.model(command.model, planned(session, prompts));
+  if (command.drafts()) session.drafting = open_draft(command, engine, config, *tokenizer, planned(session, prompts));
   if (command.interactive)
     converse(session);
   else

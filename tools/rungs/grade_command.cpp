@@ -60,7 +60,7 @@ static Grade not_compiled(const Lesson& lesson, Suite suite) {
   Grade g;
   g.lesson = lesson.name, g.suite = name_of(suite), g.graded = mine(lesson).called;
   g.cases = cases_of(lesson, suite);
-  g.story = fmt::format("It does not compile: `{} check {}` shows why.\n", typed(), lesson.name.substr(0, 2));
+  g.story = fmt::format("It does not compile: `{} check {}` shows why.\n", typed(), lesson.short_name());
   for (size_t i = 0; i < g.cases.size(); ++i) {
     Verdict v;
     v.summary = "it does not compile";

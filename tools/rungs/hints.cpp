@@ -25,7 +25,7 @@ std::string next_hint(const Lesson& lesson, bool colour) {
   const size_t read = std::min(hints_read(lesson), hints.size());
   if (read == hints.size())
     return one_hint(hints.back(), colour) +
-           fmt::format("That is the last hint; `{} read {}` shows the page.\n", typed(), lesson.name.substr(0, 2));
+           fmt::format("That is the last hint; `{} read {}` shows the page.\n", typed(), lesson.short_name());
   note_hints_read(lesson, read + 1);
   const std::string left =
       read + 1 < hints.size() ? fmt::format("{} of {} hints.\n", read + 1, hints.size()) : std::string();
@@ -45,7 +45,7 @@ static std::string output_of(const std::string& command) {
 
 std::string difference_from_previous(const Lesson& lesson) {
   for (const Lesson& before : all_lessons()) {
-    if (before.number() != lesson.number() - 1) continue;
+    if (before.is_between() || before.number() != lesson.number() - (lesson.is_between() ? 0 : 1)) continue;
     if (!std::filesystem::exists(before.mine) || !std::filesystem::exists(lesson.mine)) return "";
     return output_of(fmt::format("diff -u '{}' '{}'", before.mine.string(), lesson.mine.string()));
   }

@@ -48,7 +48,7 @@ int list_lessons(bool as_json) {
   for (const Lesson& l : lessons) {
     const std::string state = state_of(l);
     if (state == "passed") continue;
-    fmt::print(" Next: {} {} {}", typed(), state.empty() ? "start" : "check", l.name.substr(0, 2));
+    fmt::print(" Next: {} {} {}", typed(), state.empty() ? "start" : "check", l.short_name());
     break;
   }
   fmt::print("\n");
@@ -62,7 +62,7 @@ static fs::path build_yours(const Lesson& lesson) {
   write_include(lesson.name + ".cpp", lesson.mine);
   if (const Build b = build({lesson.name + "_yours"}); !b.ok)
     throw Error(fmt::format("{} does not become the lesson's program; `{} check {}` shows why", short_path(lesson.mine),
-                            typed(), lesson.name.substr(0, 2)));
+                            typed(), lesson.short_name()));
   return lesson.program.string() + "_yours";
 }
 
@@ -107,7 +107,7 @@ fs::path put_starter_back(const Lesson& lesson) {
 
 int start_lesson(const std::string& word, bool blank) {
   const Lesson lesson = lesson_called(word);
-  const std::string number = lesson.name.substr(0, 2);
+  const std::string number = lesson.short_name();
   if (fs::exists(lesson.mine))
     throw UsageError(fmt::format("{0} is already there; `{2} check {1}` grades it, `{2} reset {1}` begins anew",
                                  short_path(lesson.mine), number, typed()));

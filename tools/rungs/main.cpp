@@ -183,11 +183,26 @@ void add_use(CommandLine& line) {
       ->capture_default_str();
   add_exact(generate);
   CLI::Option* cache_dtype = add_cache_dtype(generate, g.options.cache_dtype);
+  CLI::Option* draft =
+      generate->add_option("--draft", g.draft, "a smaller model guesses the next tokens, this one checks all at once")
+          ->excludes(parallel)
+          ->type_name("PATH");
+  CLI::Option* lookup =
+      generate->add_flag("--prompt-lookup", g.prompt_lookup, "or what followed the same words before is the guess")
+          ->excludes(draft)
+          ->excludes(parallel);
+  generate->add_option("--draft-tokens", g.draft_tokens, "how many are guessed at a time")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
   generate
       ->add_flag_callback(
           "--no-cache", [&g] { g.options.cache = false; }, "feed the whole text again at every step")
-      ->excludes(cache_dtype);
+      ->excludes(cache_dtype)
+      ->excludes(draft)
+      ->excludes(lookup);
   generate->add_flag("--mine", g.mine, "run on your own code, of the lessons that you passed")
+      ->excludes(draft)
+      ->excludes(lookup)
       ->excludes(cache_dtype)
       ->excludes(parallel);
   generate->add_flag("--stats", g.stats, "say how fast it was, also where no terminal looks on");

@@ -92,7 +92,7 @@ static std::string between(const std::string& text, const std::string& begin, co
 }
 
 std::string plain_words(const std::string& text, bool colour) {
-  static const std::regex tag("</?[a-z]+( [^<>]*)?>"), reference("@ref lesson_([0-9]+)_\\w+"), other("@ref (\\w+)"),
+  static const std::regex tag("</?[a-z]+( [^<>]*)?>"), reference("@ref lesson_([0-9]+b?)_\\w+"), other("@ref (\\w+)"),
       block("\\\\f\\{[a-z]+\\*?\\}\\{"), block_end("\\\\f\\}"), escaped("\\\\([_*`#<>&])"),
       link("!?\\[([^\\]]*)\\]\\([^)]*\\)");
   const auto styled = [&](fmt::text_style style) {

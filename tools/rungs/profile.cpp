@@ -102,8 +102,8 @@ int profile_lesson(const ProfileCommand& command) {
   const bool written = fs::exists(lesson.mine);
   if (!written) must_build({lesson.name + "_solution"});
   if (written && !build_mine(lesson).ok)
-    throw Error(fmt::format("{} does not compile: `rungs check {}` shows why", short_path(lesson.mine),
-                            lesson.name.substr(0, 2)));
+    throw Error(
+        fmt::format("{} does not compile: `rungs check {}` shows why", short_path(lesson.mine), lesson.short_name()));
   const fs::path code = written ? lesson.mine : lesson.solution;
   const fs::path runner = written ? lesson.mine_runner : lesson.solution_runner;
   const fs::path file = fs::path(RUNGS_BINARY_DIR) / "counts.json";
@@ -118,7 +118,7 @@ int profile_lesson(const ProfileCommand& command) {
     if (command.json) continue;
     fmt::print("\n{}, on the case {}\n", c.input.run, c.input.name);
     if (counts.is_null())
-      fmt::print("  does not come to its end: `rungs check {}` says why\n", lesson.name.substr(0, 2));
+      fmt::print("  does not come to its end: `rungs check {}` says why\n", lesson.short_name());
     else
       print_table(counts, code);
   }

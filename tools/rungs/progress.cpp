@@ -26,9 +26,9 @@ struct LessonProgress {
 std::string next_step(const std::vector<LessonProgress>& all) {
   for (const LessonProgress& p : all)
     if (p.standing == Standing::started || p.standing == Standing::changed)
-      return fmt::format("{} watch {}", typed(), p.lesson.name.substr(0, 2));
+      return fmt::format("{} watch {}", typed(), p.lesson.short_name());
   for (const LessonProgress& p : all)
-    if (p.standing == Standing::not_started) return fmt::format("{} start {}", typed(), p.lesson.name.substr(0, 2));
+    if (p.standing == Standing::not_started) return fmt::format("{} start {}", typed(), p.lesson.short_name());
   return "";
 }
 

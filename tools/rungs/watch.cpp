@@ -71,7 +71,7 @@ std::string dimmed(const std::string& text) {
   return wants_colour(stdout) ? fmt::format(fmt::emphasis::faint, "{}", text) : text;
 }
 
-std::string number_of(const Lesson& lesson) { return lesson.name.substr(0, 2); }
+std::string number_of(const Lesson& lesson) { return lesson.short_name(); }
 
 int Watch::run() {
   go_to(lesson_);
@@ -215,11 +215,9 @@ void Watch::on_key(char key) {
 }
 
 void Watch::next() {
-  const std::vector<Lesson> lessons = all_lessons();
-  for (const Lesson& l : lessons) {
-    if (!passed_ || l.number() != lesson_.number() + 1) continue;
-    if (!fs::exists(l.mine)) copy_starter(l);
-    return go_to(l);
+  if (const auto after = lesson_after(lesson_); passed_ && after) {
+    if (!fs::exists(after->mine)) copy_starter(*after);
+    return go_to(*after);
   }
   below_ = passed_ ? "This is the last lesson." : "The next lesson comes when this one has passed.";
   draw(when_);

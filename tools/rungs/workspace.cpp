@@ -34,13 +34,16 @@ static std::string lesson_word(const std::string& word) {
 Lesson lesson_called(const std::string& typed_word) {
   const std::string word = lesson_word(typed_word);
   const std::vector<Lesson> lessons = all_lessons();
+  const auto without_zeros = [](const std::string& s) {
+    return s.substr(std::min(s.find_first_not_of('0'), s.size()));
+  };
   const bool is_number = !word.empty() && word.size() <= 3 && std::all_of(word.begin(), word.end(), ::isdigit);
   std::vector<std::string> names;
   for (const Lesson& l : lessons) {
-    if (is_number ? l.number() == std::stoi(word) : !word.empty() && l.name.starts_with(word)) return l;
-    names.push_back(l.name);
-    names.push_back(l.name.substr(3));  // "causal_mask"
-    if (l.name.substr(3) == word) return l;
+    const std::string what = l.name.substr(l.name.find('_') + 1);  // "causal_mask"
+    if (without_zeros(l.short_name()) == without_zeros(word) || what == word) return l;
+    if (!is_number && !word.empty() && l.name.starts_with(word)) return l;
+    names.insert(names.end(), {l.name, what});
   }
   throw UsageError(
       fmt::format("no lesson is called {}{}; `{} list` shows them all", word, did_you_mean(word, names), typed()));
@@ -58,17 +61,24 @@ Lesson lesson_or_last(const std::string& word) {
       ->second;
 }
 
+std::optional<Lesson> lesson_after(const Lesson& lesson) {
+  const std::vector<Lesson> lessons = all_lessons();
+  for (size_t i = 0; i + 1 < lessons.size(); ++i)
+    if (lessons[i].name == lesson.name) return lessons[i + 1];
+  return std::nullopt;
+}
+
 std::string nothing_there(const Lesson& lesson) {
   const fs::path folder = lesson.mine.parent_path();
   std::string renamed;
   if (fs::exists(folder))
     for (const auto& entry : fs::directory_iterator(folder)) {
       const std::string name = entry.path().filename();
-      if (name.starts_with(lesson.name.substr(0, 2)) && name.find(".before_reset_") == name.npos)
+      if (name.starts_with(lesson.short_name() + "_") && name.find(".before_reset_") == name.npos)
         renamed = fmt::format(" ({} is there; is that it?)", short_path(entry.path()));
     }
   return fmt::format("{} is not there{}; `{} start {}` makes it", short_path(lesson.mine), renamed, typed(),
-                     lesson.name.substr(0, 2));
+                     lesson.short_name());
 }
 
 std::string typed() {

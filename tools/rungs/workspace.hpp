@@ -1,6 +1,7 @@
 /// Lessons by what a learner calls them, and the learner's files: building them, and remembering which of them passed.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ Lesson lesson_called(const std::string& word);
 
 /// The same; "" is the lesson whose file was saved last. \throws UsageError
 Lesson lesson_or_last(const std::string& word);
+
+/// The next in order, where there is one.
+std::optional<Lesson> lesson_after(const Lesson& lesson);
 
 /// Why there is no file of the lesson, with what was probably renamed: an error's sentence.
 std::string nothing_there(const Lesson& lesson);

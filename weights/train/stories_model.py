@@ -16,6 +16,7 @@ from train.hybrid import Config, Hybrid
 BOS, EOS = 0, 1
 SHAPE = Config(context=512, channels=192, head_dim=32, hidden=512, layers=5, vocabulary=1024, epsilon=1e-5,
                heads=6, kv_heads=2, theta=10000.0, rms=True, gated=True)
+DRAFT_SHAPE = SHAPE._replace(channels=64, hidden=128, layers=2, heads=2, kv_heads=1)  # two layers: one cannot look up a name
 
 # Our name of a layer's tensor -> Hugging Face's.
 LAYER_NAMES = {

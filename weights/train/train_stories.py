@@ -2,6 +2,7 @@
 
     python3 -m train.train_stories                             55 minutes on one core, with OpenBLAS (Debian: libopenblas0-pthread)
     python3 -m train.train_stories --minutes 2 --out /tmp/try  a short trial
+    python3 -m train.train_stories --draft --minutes 12        weights/stories_draft: a twentieth of it, which guesses its tokens
 needs: torch, safetensors, tokenizers. Goes on where it was stopped: OUT/training.pt holds the state. Every few minutes and at
 the end it writes the model, rounded to bf16, if its loss on held-out text is the lowest so far.
 """
@@ -9,6 +10,7 @@ import argparse
 import math
 import os
 import random
+import shutil
 import time
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from torch.nn.functional import cross_entropy
 
 from train.hybrid import Hybrid
 from train.more_stories import make_story
-from train.stories_model import BOS, EOS, SHAPE, export, load_tokenizer, rounded, tied, train_tokenizer
+from train.stories_model import BOS, DRAFT_SHAPE, EOS, SHAPE, export, load_tokenizer, rounded, tied, train_tokenizer
 from train.story_tasks import make_lines
 
 LINES = 0.6  # of the texts; they are short, about one token in seven
@@ -53,9 +55,9 @@ def held_out_loss(model, tokenizer, make, rows=16):
     return sum(loss_of(model, part).item() for part in data.split(4)) / (rows // 4)
 
 
-def new_model(seed):
+def new_model(seed, shape):
     torch.manual_seed(seed)
-    model = Hybrid(SHAPE)
+    model = Hybrid(shape)
     with torch.no_grad():
         for name, value in model.named_parameters():
             if value.dim() == 2:
@@ -69,7 +71,7 @@ def new_model(seed):
 class Training:
     def __init__(self, options, tokenizer):
         self.options, self.tokenizer = options, tokenizer
-        self.model = new_model(options.seed)
+        self.model = new_model(options.seed, DRAFT_SHAPE if options.draft else SHAPE)
         parameters = list(self.model.parameters())
         self.optimizer = torch.optim.AdamW([{"params": [p for p in parameters if p.dim() == 2], "weight_decay": 0.05},
                                             {"params": [p for p in parameters if p.dim() == 1], "weight_decay": 0.0}],
@@ -136,11 +138,18 @@ def main():
     parser.add_argument("--rate", type=float, default=2e-3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "stories")
+    parser.add_argument("--draft", action="store_true", help="the small model, with the tokenizer of weights/stories")
+    parser.add_argument("--out", type=Path, help="default: weights/stories, or weights/stories_draft")
     options = parser.parse_args()
+    stories = Path(__file__).parents[1] / "stories"
+    options.out = options.out or (stories.with_name("stories_draft") if options.draft else stories)
 
     torch.set_num_threads(options.threads)
-    if not (options.out / "tokenizer.json").exists():
+    if options.draft:
+        options.out.mkdir(parents=True, exist_ok=True)
+        for name in ("tokenizer.json", "tokenizer_config.json"):
+            shutil.copyfile(stories / name, options.out / name)
+    elif not (options.out / "tokenizer.json").exists():
         rng = random.Random(12345)
         train_tokenizer(options.out, [make_text(rng) for _ in range(20000)])
     training = Training(options, load_tokenizer(options.out))

@@ -29,7 +29,10 @@ struct Lesson {
   std::filesystem::path solution_runner, mine_runner, mistakes_runner, program;
   std::vector<KnownMistake> mistakes;
 
-  int number() const { return std::stoi(name.substr(0, 2)); }
+  /// "06"; of a short lesson between two others "08b".
+  std::string short_name() const { return name.substr(0, name.find('_')); }
+  bool is_between() const { return short_name().size() > 2; }
+  int number() const { return std::stoi(name); }  ///< of one between two others the number of that before it
   bool has_kernels() const { return ending == ".cu"; }
   bool has_solution() const;  ///< false in a course's handout, which has no code of a known mistake either
   bool has_cache() const;     ///< kv_evaluate applies: there are cases named NN_prompt_...

@@ -48,7 +48,7 @@ Drawing draw(const ShowCommand& command) {
 }  // namespace
 
 Candidate built_candidate(Lesson& lesson, bool mine, bool build_it) {
-  const std::string number = lesson.name.substr(0, 2);
+  const std::string number = lesson.short_name();
   if (!mine) {
     const bool source = fs::exists(lesson.solution);  // a course's handout has none
     if (!source && !fs::exists(lesson.solution_runner))

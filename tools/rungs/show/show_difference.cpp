@@ -127,7 +127,7 @@ Failure find_failure(Lesson& lesson, const Candidate& candidate) {
   }
   throw UsageError(
       fmt::format("{} passes every case, so there is no difference to draw; `rungs show {} --mine` draws what it does",
-                  candidate.called, lesson.name.substr(0, 2)));
+                  candidate.called, lesson.short_name()));
 }
 
 const Compared& chosen(const std::vector<Compared>& all, const std::string& tap, const Failure& failure) {

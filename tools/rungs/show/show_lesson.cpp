@@ -23,7 +23,7 @@ constexpr Painter painters[] = {{2, show_embeddings}, {3, show_norms},      {4, 
 void (*painter_of(const Lesson& lesson))(LessonScene&) {
   std::vector<std::string> others;
   for (const Painter& p : painters) {
-    if (p.lesson == lesson.number()) return p.paint;
+    if (!lesson.is_between() && p.lesson == lesson.number()) return p.paint;
     others.push_back(fmt::format("{:02}", p.lesson));
   }
   throw UsageError(
