@@ -171,7 +171,7 @@ void stand_on_own_files(const Lesson& lesson) {
     if (below.has_solution()) continue;
     if (!passes(below))
       throw UsageError(fmt::format("{} builds on your own {}, which does not pass yet: `{} {} {}` first", lesson.name,
-                                   name, typed(), fs::exists(below.mine) ? "check" : "start", name.substr(0, 2)));
+                                   name, typed(), fs::exists(below.mine) ? "check" : "start", below.short_name()));
     write_include(name + "_below.cpp", below.mine);
     stand_on_own_files(below);
   }
