@@ -6,7 +6,7 @@ def rounded: . * 100 | round / 100;
 ($lessons | split(" ") | map(select(. != ""))) as $numbers
 | ($points / ($numbers | length)) as $share
 | [$numbers[] as $number
-   | (first($results[] | select(.lessons[0].lesson | startswith($number))) // null) as $result
+   | (first($results[] | select(.lessons[0].lesson | startswith($number + "_"))) // null) as $result
    | if $result == null then
        {score: 0, tests: [{name: "lesson \($number)", score: 0, max_score: ($share | rounded), status: "failed",
                            output: "It was not graded: the time was over before.", visibility: "visible"}], output: ""}

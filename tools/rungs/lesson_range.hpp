@@ -8,8 +8,8 @@
 
 namespace rungs {
 
-/// Those of `all` that the words name, in order. \throws UsageError for what is no such list, and for a lesson that is
-/// not there
+/// Those of `all` that the words name, in order; 05-08 has 08b, too. \throws UsageError for what is no such list, and
+/// where a word names nothing new
 std::vector<Lesson> lessons_in_range(const std::vector<Lesson>& all, const std::string& words);
 
 }  // namespace rungs

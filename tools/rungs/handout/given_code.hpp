@@ -20,7 +20,7 @@ class AskedCode {
   std::string without_earlier_answers(const std::string& starter, const std::string& lesson) const;
 
   /// A line as it is compared: without white space and comment; "" where it is too common to tell anything: fewer than
-  /// 16 letters and digits, or no whole statement.
+  /// 16 letters and digits, no whole statement, or a call of another lesson's function with names alone.
   static std::string statement(const std::string& line);
 
  private:

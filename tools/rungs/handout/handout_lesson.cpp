@@ -51,8 +51,12 @@ static std::string sentences_of(const Lesson& lesson) {
 void hand_out_lesson(const Lesson& lesson, const AskedCode& asked, const fs::path& out) {
   const fs::path to = out / "lessons" / lesson.name;
   fs::create_directories(to);
-  for (const char* name : {"lesson.hpp", "main.cpp", "cases.cpp", "expected.txt"})
-    fs::copy_file(lesson.source / name, to / name);
+  for (const auto& entry : fs::directory_iterator(lesson.source)) {
+    const fs::path name = entry.path().filename();
+    const bool given = name == "lesson.hpp" || name == "main.cpp" || name == "cases.cpp" || name == "expected.txt" ||
+                       name == "reader.hpp";
+    if (given) fs::copy_file(entry.path(), to / name);
+  }
   write_text(to / "starter.cpp", asked.without_earlier_answers(read_text(lesson.starter), lesson.name));
   write_text(to / "walkthrough.md", page_without_solution(read_text(lesson.source / "walkthrough.md"), lesson.name));
   write_text(to / "mistakes.toml", sentences_of(lesson));
