@@ -39,12 +39,15 @@ TEST_CASE("hints come one at a time, and the last one again") {
 
 TEST_CASE("every page can be read in a terminal: nothing of its marks is left, and no formula's commands") {
   const Folder work;
-  for (int number = 1; number <= lessons(); ++number) {
+  for (const auto& entry : std::filesystem::directory_iterator(RUNGS_SOURCE_DIR "/lessons")) {
+    if (!entry.is_directory()) continue;
+    const std::string name = entry.path().filename(),
+                      number = name.substr(name[0] == '0', name.find('_') - (name[0] == '0'));
     CAPTURE(number);
-    const Outcome page = learner(work, "read " + std::to_string(number));
+    const Outcome page = learner(work, "read " + number);
     CHECK(page.status == 0);
     CHECK(page.out.size() > 5000);
-    CHECK(page.out.starts_with("Lesson " + std::to_string(number) + ": "));
+    CHECK(page.out.starts_with("Lesson " + number + ": "));
     for (const char* mark : {"\\f", "{#", "\\until", "\\dontinclude", "\\verbinclude", "</", "@ref", "\\frac", "**"}) {
       CAPTURE(mark);
       CHECK(page.out.find(mark) == std::string::npos);
