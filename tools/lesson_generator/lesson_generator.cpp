@@ -291,7 +291,8 @@ static void free_versions(const fs::path& file, const fs::path& lesson, const fs
                  });
 }
 
-/// The solution with the edits of each [[experiment]], as a file of its own: what a learner changes to see what happens.
+/// The solution with the edits of each [[experiment]], as a file of its own: what a learner changes to see what
+/// happens.
 static void write_experiments(const fs::path& file, const fs::path& lesson, const fs::path& out) {
   const LessonFolder l(lesson);
   fs::create_directories(out);

@@ -56,7 +56,8 @@ void hand_out_lesson(const Lesson& lesson, const AskedCode& asked, const fs::pat
     const bool given = name == "lesson.hpp" || name == "main.cpp" || name == "cases.cpp" || name == "expected.txt" ||
                        name == "reader.hpp";
     if (given) fs::copy_file(entry.path(), to / name);
-    if (name == "experiments") fs::copy(entry.path(), to / name, fs::copy_options::recursive);  // what comes out, no code
+    if (name == "experiments")
+      fs::copy(entry.path(), to / name, fs::copy_options::recursive);  // what comes out, no code
   }
   write_text(to / "starter.cpp", asked.without_earlier_answers(read_text(lesson.starter), lesson.name));
   write_text(to / "walkthrough.md", page_without_solution(read_text(lesson.source / "walkthrough.md"), lesson.name));
