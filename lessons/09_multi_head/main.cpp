@@ -1,6 +1,9 @@
 // Lesson 9: a row with its heads apart, and where each head of a trained model looks.
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "05_attention/lesson.hpp"
 #include "lesson.hpp"
 #include "rungs/base/file.hpp"
 #include "rungs/model/decoder.hpp"
@@ -28,24 +31,44 @@ int main() {
   const DecoderCheckpoint model(weights_directory() / "hybrid" / "09_multi_head");
   const Vocabulary words(weights_directory() / "hybrid" / "09_multi_head" / "vocabulary.json");
   const Config& c = model.config;
-  Ids text = words.encode("Once upon a time, there was a");
-  text.insert(text.begin(), *words.bos());
-  const auto T = int64_t(text.size());
-  std::vector<std::string> names;
-  for (const int32_t id : text) names.push_back(words.tokens()[size_t(id)]);
+  CpuOps ops;
+  const auto logits_behind = [&](const Ids& text) {
+    const auto T = int64_t(text.size());
+    KvCache cache;
+    const Shape room{T, c.num_heads, c.head_dim};  // (capacity, H, D)
+    for (int64_t i = 0; i < c.num_layers; ++i) cache.layers.push_back({Tensor(room), Tensor(room)});
+    Tensor logits({T, c.vocab_size});  // (T, V)
+    lesson_09::decoder_forward(ops, logits, Tensor::view_of(text.data(), {T}, DType::i32), model.weights, cache, 0);
+    return logits;
+  };
+  const auto ids = [&](const char* sentence) {
+    Ids text = words.encode(sentence);
+    text.insert(text.begin(), *words.bos());
+    return text;
+  };
 
-  KvCache cache;
-  const Shape room{T, c.num_heads, c.head_dim};  // (capacity, H, D)
-  for (int64_t i = 0; i < c.num_layers; ++i) cache.layers.push_back({Tensor(room), Tensor(room)});
+  const Ids begin = ids("Once upon a time, there was a");
+  std::vector<std::string> names;
+  for (const int32_t id : begin) names.push_back(words.tokens()[size_t(id)]);
   watch_taps([&](const std::string& name, const Tensor& weights) {  // (H, T, S)
     if (name != "layers.1.weights") return;
+    const int64_t T = weights.dim(1);
     Tensor last({T, c.num_heads});  // (S, H): what the last token reads
     for (int64_t s = 0; s < T; ++s)
       for (int64_t h = 0; h < c.num_heads; ++h) last(s, h) = weights(h, T - 1, s);
     fmt::print("\n");
     print("layer 1: how much each head of the last token reads of each token", last, names);
   });
-  CpuOps ops;
-  Tensor logits({T, c.vocab_size});  // (T, V)
-  lesson_09::decoder_forward(ops, logits, Tensor::view_of(text.data(), {T}, DType::i32), model.weights, cache, 0);
+  logits_behind(begin);
+  watch_taps({});
+
+  fmt::print("\nthe next word\n");
+  for (const char* sentence : {"Lily had a red ball. She took the", "Leo could not find", "Mia could not find",
+                               "Tom gave Lily a cake. Lily ate the"}) {
+    Tensor logits = logits_behind(ids(sentence));
+    Tensor last = logits.view_rows(logits.dim(0) - 1, 1);  // (1, V)
+    lesson_05::softmax(last);
+    const float* best = std::max_element(last.data(), last.data() + last.count());
+    fmt::print("  {:<38}{} {:.2f}\n", sentence, words.tokens()[size_t(best - last.data())], *best);
+  }
 }
