@@ -43,8 +43,9 @@ struct DraftReport {
 
 /// generate() of one prompt. At temperature 0 the tokens are those of generate(), but where two logits are so near that
 /// the order of a sum decides; else their distribution is, and the draws are others. `on_step` sees each token;
-/// Step::number counts the calls. \throws UsageError as generate(), and for a draft with another vocabulary or
-/// draft.tokens below 1 or not below the model's max_rows; Error when a logit is not finite.
+/// Step::number counts the calls; options.cache and options.pick are not looked at. \throws UsageError as generate(),
+/// and for a draft with another vocabulary or draft.tokens below 1 or not below the model's max_rows; Error when a
+/// logit is not finite.
 std::vector<int32_t> generate_drafted(Model& model, const std::vector<int32_t>& prompt, const GenerateOptions& options,
                                       const DraftOptions& draft, DraftReport& report,
                                       const std::function<void(const Step&)>& on_step = {});
