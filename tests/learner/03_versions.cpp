@@ -92,7 +92,7 @@ struct FreeDistance : Right {  // the mean distance in place of its square
   double mean_distance = 0;
 };
 
-struct FreeWeightSwapped : Right {
+struct KnownWeightSwapped : Right {
   float last(double distance, double scale, float weight, float bias) override {
     return float(distance * scale * bias + weight);
   }
@@ -135,7 +135,7 @@ std::span<const Implementation> rungs::implementations() {
       VERSION(KnownByVariance),
       VERSION(KnownOnePlus),
       VERSION(FreeDistance),
-      VERSION(FreeWeightSwapped),
+      VERSION(KnownWeightSwapped),
       VERSION(FreeFixedEpsilon),
       VERSION(FreeDifferenceOfSquares),
   };

@@ -50,7 +50,7 @@ TEST_CASE("lesson 03 in other words") {
          {"KnownByVariance", "divided_by_the_variance"},
          {"KnownOnePlus", "one_plus_weight"},
          {"FreeDistance"},
-         {"FreeWeightSwapped"},
+         {"KnownWeightSwapped", "weight_and_bias_swapped"},
          {"FreeFixedEpsilon"},
          {"FreeDifferenceOfSquares"}});
 }
