@@ -97,8 +97,10 @@ void ServerEngine::run() {
       drop_all(e.what());
     }
     note();
+    tell_endings();
   }
   drop_all("the server ends");
+  tell_endings();
   const std::lock_guard lock(mutex_);
   for (Arrival& arrival : arrivals_) arrival.queued.set_exception(std::make_exception_ptr(Error("the server ends")));
 }
@@ -121,7 +123,7 @@ void ServerEngine::remove_cancelled() {
       continue;
     }
     engine_->cancel(it->first);
-    it->second->end("stop");
+    endings_.push_back({it->second, "stop", ""});
     ++total_.cancelled;
     it = answers_.erase(it);
   }
@@ -142,16 +144,22 @@ void ServerEngine::deliver(const DrawnToken& drawn) {
   const bool full = drawn.finish == Finish::length && !answer.stops_.found();
   if (!answer.stops_.found()) answer.give(answer.stops_.add(answer.stream_.end()) + answer.stops_.rest());
   if (drawn.finish == Finish::no) engine_->cancel(drawn.id);
-  answer.end(full ? "length" : "stop");
+  endings_.push_back({answers_.at(drawn.id), full ? "length" : "stop", ""});
   answers_.erase(drawn.id);
   ++total_.finished;
 }
 
 void ServerEngine::drop_all(const std::string& says) {
-  for (auto& [id, answer] : answers_) answer->end("stop", says);
+  for (auto& [id, answer] : answers_) endings_.push_back({answer, "stop", says});
   total_.failed += int64_t(answers_.size());
   answers_.clear();
   begin_anew();
+}
+
+/// After note(): whoever has its whole text finds it in the counts.
+void ServerEngine::tell_endings() {
+  for (const Ending& e : endings_) e.answer->end(e.finish, e.error);
+  endings_.clear();
 }
 
 /// What a step left that threw is of no more use.

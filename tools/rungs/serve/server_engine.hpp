@@ -83,12 +83,18 @@ class ServerEngine {
     std::shared_ptr<Answer> answer;
     std::promise<void> queued;
   };
+  struct Ending {
+    std::shared_ptr<Answer> answer;
+    const char* finish;
+    std::string error;
+  };
   void run();
   void submit(Arrival& arrival);
   void remove_cancelled();
   void step();
   void deliver(const DrawnToken& drawn);
   void drop_all(const std::string& says);
+  void tell_endings();
   void begin_anew();
   void note();
 
@@ -98,6 +104,7 @@ class ServerEngine {
   // Of the thread alone:
   std::unique_ptr<BatchEngine> engine_;
   std::map<int64_t, std::shared_ptr<Answer>> answers_;  // by the id of the request
+  std::vector<Ending> endings_;                         // of this step
   ServerCounts total_, earlier_;                        // earlier_: of engines before this one
 
   std::mutex mutex_;  // of all below
