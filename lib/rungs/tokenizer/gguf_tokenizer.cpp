@@ -62,19 +62,17 @@ std::optional<int32_t> id_of(const GgufMetadata& m, const std::string& key, size
   return int32_t(m.whole(key, 0, int64_t(tokens) - 1));
 }
 
-/// A list of the metadata with one element for each token.
-template <class T>
-const std::vector<T>& for_each_token(const GgufMetadata& m, const std::string& key, const std::vector<T>& list,
-                                     size_t tokens) {
-  if (list.size() != tokens) m.fail(key, fmt::format("{}, one for each token", tokens), fmt::to_string(list.size()));
-  return list;
+/// A list of the metadata must have one element for each token.
+void require_one_for_each(const GgufMetadata& m, const std::string& key, size_t length, size_t tokens) {
+  if (length != tokens) m.fail(key, fmt::format("{}, one for each token", tokens), fmt::to_string(length));
 }
 
 std::unique_ptr<Tokenizer> sentencepiece_of(const GgufMetadata& m, const std::string& file) {
   const auto& tokens = m.texts("tokenizer.ggml.tokens");
-  const auto& scores = for_each_token(m, "tokenizer.ggml.scores", m.numbers("tokenizer.ggml.scores"), tokens.size());
-  const auto& kinds =
-      for_each_token(m, "tokenizer.ggml.token_type", m.wholes("tokenizer.ggml.token_type"), tokens.size());
+  const auto& scores = m.numbers("tokenizer.ggml.scores");
+  const auto& kinds = m.wholes("tokenizer.ggml.token_type");
+  require_one_for_each(m, "tokenizer.ggml.scores", scores.size(), tokens.size());
+  require_one_for_each(m, "tokenizer.ggml.token_type", kinds.size(), tokens.size());
   SentencePieceModel model;
   model.space_in_front = m.truth("tokenizer.ggml.add_space_prefix", true);
   model.one_space_for_many = m.truth("tokenizer.ggml.remove_extra_whitespaces", false);
@@ -89,8 +87,8 @@ std::unique_ptr<Tokenizer> sentencepiece_of(const GgufMetadata& m, const std::st
 /// The file as a tokenizer.json, whose BPE it is.
 std::unique_ptr<Tokenizer> byte_level_of(const GgufMetadata& m, const std::string& file) {
   const auto& tokens = m.texts("tokenizer.ggml.tokens");
-  const auto& kinds =
-      for_each_token(m, "tokenizer.ggml.token_type", m.wholes("tokenizer.ggml.token_type"), tokens.size());
+  const auto& kinds = m.wholes("tokenizer.ggml.token_type");
+  require_one_for_each(m, "tokenizer.ggml.token_type", kinds.size(), tokens.size());
   const std::string& pre = m.text("tokenizer.ggml.pre");
   const auto& known = known_words();
   const auto words = std::find_if(known.begin(), known.end(), [&](const Words& w) { return w.gguf == pre; });

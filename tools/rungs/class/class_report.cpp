@@ -57,7 +57,8 @@ json count_mistakes(const json& results) {
       for (const json& m : l["mistakes"]) {
         auto& [says, names] = made[{l["lesson"], m["name"]}];
         says = m["says"];
-        if (names.empty() || names.back() != r["name"]) names.push_back(r["name"]);
+        const auto name = r["name"].get<std::string>();
+        if (names.empty() || names.back() != name) names.push_back(name);
       }
   json list = json::array();
   for (const auto& [key, value] : made)
