@@ -239,7 +239,8 @@ std::string body_of(const httplib::Request& http, const httplib::ContentReader& 
     if (length <= most_bytes) body.append(data, size);
     return length <= 8 * most_bytes;  // a client that is read to its end sees the answer
   });
-  if (std::max<uint64_t>(length, http.get_header_value<uint64_t>("Content-Length")) > most_bytes)
+  const uint64_t announced = std::strtoull(http.get_header_value("Content-Length").c_str(), nullptr, 10);
+  if (std::max<uint64_t>(length, announced) > most_bytes)
     throw HttpError(413, "the request is larger than 8 MiB");
   if (!whole) throw HttpError(400, "the request ended before its last byte");
   return body;
