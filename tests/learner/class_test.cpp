@@ -6,6 +6,7 @@
 #include "contains.hpp"
 #include "learner/hostile_class.hpp"
 #include "learner/learner.hpp"
+#include "learner/lessons.hpp"
 #include "rungs/grader/enclosure.hpp"
 
 using namespace rungs;
@@ -45,9 +46,41 @@ json graded(Learner& instructor, const Folder& submissions, const Folder& report
   return json::parse(read_text(report / "class.json"));
 }
 
+/// Lesson 01 by heart: each answer of the references, found again by the first element of x.
+std::string by_heart() {
+  std::string text =
+      "#include \"lesson.hpp\"\nnamespace lesson_01 {\n"
+      "int64_t offset(int64_t row, int64_t column, int64_t, int64_t columns) { return row * columns + column; }\n"
+      "void linear(Tensor& out, const Tensor& x, const Tensor&, const Tensor&) {\n";
+  for (const Case& c : load_cases(lesson_called("01_tensor").references)) {
+    if (c.input.run != "linear") continue;
+    const Tensor& out = c.find("out")->value;
+    text += fmt::format("  if (x.count() == {} && x.flat(0) == {:a}f) {{\n    const double saved[] = {{",
+                        c.input["x"].count(), c.input["x"].flat(0));
+    for (int64_t i = 0; i < out.count(); ++i) text += fmt::format("{:a},", out.value(i));
+    text += "};\n    for (int64_t i = 0; i < out.count(); ++i) out.flat(i) = float(saved[i]);\n  }\n";
+  }
+  return text + "}\n}\n";
+}
+
 }  // namespace
 
 TEST_SUITE_BEGIN("class");
+
+TEST_CASE("answers learned by heart are right on the saved inputs, and earn nothing") {
+  Learner instructor;
+  instructor.writes("01_tensor", by_heart());
+  CHECK(instructor.types("grade 01") == 0);
+  Folder submissions, report;
+  write_file(submissions / "heart.cpp", by_heart());
+  write_file(submissions / "head.cpp", solution_of("01_tensor"));
+  const json summary = graded(instructor, submissions, report);
+  CHECK(instructor.text == Contains("--draw-seed"));
+  CHECK(named(summary, "head")["passed"] == 9);
+  CHECK(named(summary, "heart")["passed"] == 3);  // those of offset
+  CHECK(named(summary, "heart")["why"].get<std::string>() == Contains("wrong on others of the same shapes"));
+  CHECK(summary["mistakes"].empty());
+}
 
 TEST_CASE("a report on one's own files is JUnit's, too") {
   Learner learner;

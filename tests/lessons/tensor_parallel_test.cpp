@@ -1,4 +1,6 @@
 // Lesson 26 beside rungs/parallel.
+#include <algorithm>
+
 #include "26_tensor_parallel/story_on_ranks.hpp"
 #include "rungs/base/file.hpp"
 #include "rungs/parallel/parallel_llama.hpp"

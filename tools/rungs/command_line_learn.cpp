@@ -54,6 +54,9 @@ void add_class(CommandLine& line, CLI::App* grade) {
       ->check(CLI::Range(0, 1024))
       ->capture_default_str()
       ->needs(submissions);
+  grade->add_option("--draw-seed", g.draw_seed, "draw the same inputs as an earlier run; 0: any")
+      ->capture_default_str()
+      ->needs(submissions);
   grade->add_flag("--without-walls", g.without_walls, "where bubblewrap gives none: submissions can delete your files")
       ->needs(submissions);
   grade

@@ -52,6 +52,7 @@ struct GradeOptions {
   std::string submissions = {};  ///< a folder: grade what others handed in, instead
   std::string out = {};          ///< the folder for the report on them
   int jobs = 0;                  ///< how many of them at a time; 0: one for each processor
+  uint64_t draw_seed = 0;        ///< of the inputs that are drawn for it; 0: one that nobody knows
   bool without_walls = false;    ///< also where submissions cannot be kept from the files of who grades
   bool junit = false;            ///< a report for test viewers, too: of a class junit.xml beside the others,
   std::string junit_file = {};   ///< of own files this one

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rungs/grader/diagnose.hpp"
+#include "rungs/grader/draw.hpp"
 #include "rungs/grader/judge.hpp"
 #include "rungs/grader/suites.hpp"
 
@@ -32,6 +33,7 @@ struct Candidate {
   std::string implementation;     ///< the one of those in it
   std::string called;             ///< "work/06_causal_mask.cpp"
   RunnerLimits limits = {};
+  const DrawnCases* drawn = nullptr;  ///< on these it must agree with the solution, where there are any
 };
 
 /// The learner's file, which must exist and be built.

@@ -33,6 +33,7 @@ struct Verdict {
   std::string summary;         ///< one sentence when it did not pass
   double fraction = 0;         ///< of the tolerance, used by the worst output
   bool too_much_work = false;  ///< every output is right, but something was computed twice
+  bool saved_alone = false;    ///< right on the saved inputs, and on none that were drawn anew
   Outcome outcome;
 };
 

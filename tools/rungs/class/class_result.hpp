@@ -6,17 +6,19 @@
 #include <string>
 #include <vector>
 
+#include "rungs/grader/draw.hpp"
 #include "rungs/grader/lesson.hpp"
 #include "submission.hpp"
 #include "submission_build.hpp"
 
 namespace rungs {
 
-/// A lesson that is graded: how its files are built, and how many cases it has.
+/// A lesson that is graded: how its files are built, how many cases it has, and what was drawn for them.
 struct GradedLesson {
   Lesson lesson;
   Recipe recipe;
   size_t cases = 0;  ///< of all its suites
+  DrawnCases drawn = {};
 };
 
 /// Builds and grades the files of one submission, each behind walls, in `folder`, which is made and is gone afterwards.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <random>
 #include <set>
 #include <thread>
 
@@ -43,10 +44,10 @@ std::vector<Lesson> lessons_of_class(const std::vector<std::string>& words,
   return lessons;
 }
 
-std::vector<GradedLesson> prepare(std::vector<Lesson> lessons) {
+std::vector<GradedLesson> prepare(std::vector<Lesson> lessons, uint64_t seed) {
   std::vector<GradedLesson> graded;
   for (Lesson& l : lessons) {
-    GradedLesson g{l, recipe_of(l), cases_of(l, Suite::evaluate).size()};
+    GradedLesson g{l, recipe_of(l), cases_of(l, Suite::evaluate).size(), draw_cases(l, seed)};
     if (l.has_cache()) g.cases += cases_of(l, Suite::kv_evaluate).size();
     g.lesson = lesson_called(l.name);  // with the list of mistakes that was just made
     graded.push_back(std::move(g));
@@ -148,7 +149,9 @@ int grade_class(const GradeOptions& options) {
     throw UsageError(fmt::format("{} holds no submission: wanted files, folders or archives", options.submissions));
   if (!ignored.empty()) fmt::print(stderr, "Not looked at: {}\n", join(ignored));
   fmt::print(stderr, "{}\n", walls_sentence());
-  const std::vector<GradedLesson> lessons = prepare(lessons_of_class(options.lessons, submissions));
+  const uint64_t seed = options.draw_seed ? options.draw_seed : std::random_device()();
+  fmt::print(stderr, "Inputs are drawn for this grade, too: --draw-seed {} draws the same again.\n", seed);
+  const std::vector<GradedLesson> lessons = prepare(lessons_of_class(options.lessons, submissions), seed);
   if (lessons.empty())
     throw UsageError("no submission has a file of a lesson, such as 06_causal_mask.cpp; --lesson NN says which it is");
   if (!has_walls() && !options.without_walls)

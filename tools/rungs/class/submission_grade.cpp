@@ -30,10 +30,11 @@ std::string printable_lines(const std::string& text, size_t most = 4000) {
   return shown.substr(0, most);
 }
 
-void add_suite(json& result, const Lesson& lesson, Suite suite, const std::string& called) {
+void add_suite(json& result, const Lesson& lesson, const DrawnCases& drawn, Suite suite, const std::string& called) {
   Candidate candidate = mine(lesson);
   candidate.called = called;
   candidate.limits.enclosed = true;
+  candidate.drawn = &drawn;
   const Grade g = grade(lesson, suite, candidate);
   for (size_t i = 0; i < g.cases.size(); ++i)
     result["cases"].push_back({{"case", g.cases[i].input.name},
@@ -72,8 +73,8 @@ json grade_lesson(const Submission& submission, const GradedLesson& graded, cons
     if (!built.problem.empty()) {
       result["problem"] = printable_lines(built.problem);
     } else {
-      add_suite(result, lesson, Suite::evaluate, called);
-      if (lesson.has_cache()) add_suite(result, lesson, Suite::kv_evaluate, called);
+      add_suite(result, lesson, graded.drawn, Suite::evaluate, called);
+      if (lesson.has_cache()) add_suite(result, lesson, graded.drawn, Suite::kv_evaluate, called);
     }
   } catch (const std::exception& e) {
     result["problem"] = printable(e.what());

@@ -240,8 +240,7 @@ std::string body_of(const httplib::Request& http, const httplib::ContentReader& 
     return length <= 8 * most_bytes;  // a client that is read to its end sees the answer
   });
   const uint64_t announced = std::strtoull(http.get_header_value("Content-Length").c_str(), nullptr, 10);
-  if (std::max<uint64_t>(length, announced) > most_bytes)
-    throw HttpError(413, "the request is larger than 8 MiB");
+  if (std::max<uint64_t>(length, announced) > most_bytes) throw HttpError(413, "the request is larger than 8 MiB");
   if (!whole) throw HttpError(400, "the request ended before its last byte");
   return body;
 }
