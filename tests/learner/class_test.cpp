@@ -30,9 +30,9 @@ std::string tar_entry(const std::string& name, const std::string& text, char typ
   return header + padded;
 }
 
-const json& named(const json& summary, const std::string& name) {
+const json& named(const json& summary, std::string_view name) {
   for (const json& s : summary["submissions"])
-    if (s["name"] == name) return s;
+    if (s["name"].get_ref<const std::string&>() == name) return s;
   FAIL("no submission is called " << name);
   return summary;
 }

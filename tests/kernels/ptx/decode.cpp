@@ -88,7 +88,8 @@ Code decode(const Function& function) {
   Slots slots(function, code);
   std::vector<size_t> first_slot;
   for (const Statement& statement : function.statements) {
-    const Known& what = known(key(statement));
+    const std::string opcode = key(statement);
+    const Known& what = known(opcode);
     Instruction instruction;
     instruction.flow = what.flow;
     instruction.alone = what.alone;

@@ -56,7 +56,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr size_t most_bytes = 8 << 20;  // of a request
+constexpr size_t most_bytes = 8 << 20;              // of a request
+constexpr size_t most_read_bytes = 8 * most_bytes;  // of one that is too long: a client read to its end sees the answer
 
 /// Equal, found out in a time that does not say where they differ.
 bool same_secret(const std::string& a, const std::string& b) {
@@ -237,7 +238,7 @@ std::string body_of(const httplib::Request& http, const httplib::ContentReader& 
   const bool whole = read([&](const char* data, size_t size) {
     length += size;
     if (length <= most_bytes) body.append(data, size);
-    return length <= 8 * most_bytes;  // a client that is read to its end sees the answer
+    return length <= most_read_bytes;
   });
   const uint64_t announced = std::strtoull(http.get_header_value("Content-Length").c_str(), nullptr, 10);
   if (std::max<uint64_t>(length, announced) > most_bytes) throw HttpError(413, "the request is larger than 8 MiB");
@@ -326,7 +327,7 @@ void Server::wait_for_end() {
 void Server::serve() {
   guard();
   add_routes();
-  http_.set_payload_max_length(most_bytes);
+  http_.set_payload_max_length(most_read_bytes);
   http_.set_tcp_nodelay(true);
   http_.set_keep_alive_max_count(1000), http_.set_keep_alive_timeout(2);
   http_.set_read_timeout(5), http_.set_write_timeout(5);
