@@ -44,16 +44,25 @@ static std::vector<const Recorded*> outputs(const Recording& recording) {
   return list;
 }
 
+/// A case of these lessons is work for kernels: copied to the host, computed there and copied back, it is right and
+/// slow.
+static void run_launched(const CaseInput& in, Recording& out, RunCase run) {
+  const uint64_t before = emulator::launches();
+  run(in, out);
+  if (emulator::launches() == before)
+    throw Error("no kernel was launched: wanted one that computes this case, found work of the host alone");
+}
+
 static void run_in_two_orders(const CaseInput& in, Recording& out, RunCase run) {
   out.keeps = true;
   {
     const OrderOfThreads order("forward");
-    run(in, out);
+    run_launched(in, out, run);
   }
   watch_taps({});  // they were all seen
   Recording again;
   const OrderOfThreads order("random:1");
-  run(in, again);
+  run_launched(in, again, run);
   const auto first = outputs(out), second = outputs(again);
   if (first.size() != second.size()) throw Error("the order of the threads changes which outputs there are");
   for (size_t i = 0; i < first.size(); ++i) compare_orders(*first[i], *second[i]);
@@ -68,7 +77,7 @@ static void throw_when_not_written(const std::string& fault) {
 static void run_once_or_twice(const CaseInput& in, Recording& out, RunCase run) {
   if (!emulator::counting() && !std::getenv(order_variable)) return run_in_two_orders(in, out, run);
   emulator::reset_counts();
-  run(in, out);
+  run_launched(in, out, run);
   if (const char* file = std::getenv("RUNGS_COUNTS"))
     write_whole(file, [](std::ostream& to) { to << emulator::counted_json(emulator::counted_lines()) << "\n"; });
 }

@@ -122,4 +122,22 @@ TEST_CASE("the host's code cannot read or write device memory") {
   }
 }
 
+TEST_CASE("a right product that the host computed between two copies is no kernel's work") {
+  const std::string launched = "launch(tiled_kernel, {grid, block, 0, stream}, c, a, b, M, N, K);";
+  const std::string on_the_host = R"((void)grid, (void)block, (void)stream;
+  std::vector<float> x(size_t(M) * K), y(size_t(K) * N), sums(size_t(M) * N);
+  CUDA_CHECK(cudaMemcpy(x.data(), a, x.size() * sizeof(float), cudaMemcpyDeviceToHost));
+  CUDA_CHECK(cudaMemcpy(y.data(), b, y.size() * sizeof(float), cudaMemcpyDeviceToHost));
+  for (int m = 0; m < M; ++m)
+    for (int k = 0; k < K; ++k)
+      for (int n = 0; n < N; ++n) sums[size_t(m) * N + n] += x[size_t(m) * K + k] * y[size_t(k) * N + n];
+  CUDA_CHECK(cudaMemcpy(c, sums.data(), sums.size() * sizeof(float), cudaMemcpyHostToDevice));)";
+  Learner learner;
+  learner.writes(matmul, "#include <vector>\n" + replaced(solution_of(matmul), launched, on_the_host));
+  CHECK(learner.types("check 17") == 1);
+  CHECK(learner.text == Contains("matmul_coalesced    9 of 9 right"));
+  CHECK(on_one_line(learner.text) == Contains("no kernel was launched: wanted one that computes this case"));
+  CHECK(learner.text == Contains("c is right."));
+}
+
 TEST_SUITE_END();

@@ -41,6 +41,8 @@ bool in_static_object(uintptr_t address);   ///< __constant__ and __device__ var
 /// From now on code of the host that touches device memory ends the program with a sentence, as it cannot reach a GPU's
 /// memory either. In a checked build; before anything is allocated. It costs some microseconds a launch and allocation.
 void close_device_memory();
+/// Of kernels, by this program so far.
+uint64_t launches();
 /// While one lives, closed device memory can be read and written: during a launch or a copy.
 class DeviceMemoryOpen {
  public:

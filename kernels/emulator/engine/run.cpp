@@ -34,7 +34,11 @@ void note_block(const void* kernel, unsigned threads) {
   largest = std::max(largest, threads);
 }
 
+std::atomic<uint64_t> launched = 0;
+
 }  // namespace
+
+uint64_t launches() { return launched; }
 
 std::vector<LargestBlock> largest_blocks() {
   const std::lock_guard lock(blocks_run().mutex);
@@ -123,6 +127,7 @@ void run(const Launch& launch) {
 #ifdef RUNGS_CHECKED
   checked_launch_begins(kernel.name);
 #endif
+  ++launched;
   note_block(launch.kernel, unsigned(plan.threads));
   take_fault_signals();
   const DeviceMemoryOpen open;
