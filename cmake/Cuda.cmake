@@ -66,6 +66,19 @@ if(RUNGS_GPU)
     set(CMAKE_CUDA_ARCHITECTURES ${RUNGS_CUDA_ARCHITECTURES})
   endif()
   find_package(CUDAToolkit REQUIRED)
+  # PTX stays in a program as text: tests/kernels/ptx runs it where there is no GPU. It is that of compute capability 8.0
+  # on every machine, and one more pass of the compiler only where it makes no machine code for 8.0.
+  set(RUNGS_ARCHITECTURES_WITH_PTX ${CMAKE_CUDA_ARCHITECTURES})
+  list(TRANSFORM RUNGS_ARCHITECTURES_WITH_PTX REPLACE "^80-real$" "80")
+  if(NOT "80" IN_LIST RUNGS_ARCHITECTURES_WITH_PTX)
+    list(APPEND RUNGS_ARCHITECTURES_WITH_PTX 80-virtual)
+  endif()
 else()
   message(STATUS "The kernels are compiled for the host alone: ${RUNGS_NO_GPU}")
+endif()
+
+# Why tests/kernels/ptx cannot run what nvcc makes: it knows the instructions, and its mutants the wording, of nvcc 13's PTX.
+set(RUNGS_NO_PTX "${RUNGS_NO_GPU}")
+if(RUNGS_GPU AND NOT CMAKE_CUDA_COMPILER_VERSION MATCHES "^13\\.")
+  set(RUNGS_NO_PTX "nvcc is ${CMAKE_CUDA_COMPILER_VERSION}, and this was tried with the PTX of nvcc 13 alone")
 endif()

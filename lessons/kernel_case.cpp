@@ -90,4 +90,6 @@ void run_kernels(const CaseInput& in, Recording& out, RunCase run) try {
   throw;
 }
 
+size_t allocated_device_bytes() { return emulator::allocated_bytes(); }
+
 }  // namespace rungs

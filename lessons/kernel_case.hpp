@@ -15,4 +15,7 @@ using RunCase = void (*)(const CaseInput& in, Recording& out);
 /// element that does
 void run_kernels(const CaseInput& in, Recording& out, RunCase run);
 
+/// Bytes of device memory that are allocated now.
+size_t allocated_device_bytes();
+
 }  // namespace rungs

@@ -1,5 +1,4 @@
 #include "kernels/device_memory.hpp"
-#include "kernels/emulator/engine/engine.hpp"
 #include "pieces.hpp"
 
 namespace lesson_16 {
@@ -21,9 +20,9 @@ void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
     rec.output("out", to_host(out));
   } else {
     Tensor out({n}), kept({1}, DType::i32);
-    const size_t before = emulator::allocated_bytes();
+    const size_t before = allocated_device_bytes();
     pieces.add_from_host(out.data(), in["x"].data(), in["y"].data(), n);
-    kept.data<int32_t>()[0] = int32_t(emulator::allocated_bytes() - before);
+    kept.data<int32_t>()[0] = int32_t(allocated_device_bytes() - before);
     rec.output("out", out);
     rec.output("kept", kept);  // bytes that were not freed
   }

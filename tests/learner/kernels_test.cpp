@@ -140,4 +140,42 @@ TEST_CASE("a right product that the host computed between two copies is no kerne
   CHECK(learner.text == Contains("c is right."));
 }
 
+TEST_CASE("what nvcc makes of a file is checked without a GPU: its bounds, and values that nobody wrote") {
+  Learner learner;
+  const std::string right = solution_of(matmul), sums = "sum += a_tile[y][k] * b_tile[k][x];";
+  learner.writes(matmul, right);
+  if (learner.types("check 17 --on ptx") == 2) {
+    CHECK(learner.text == Contains("--on ptx runs what nvcc makes of your file: "));
+    MESSAGE("SKIPPED: ", learner.text);
+    return;
+  }
+  CHECK(learner.text == Contains("Pass rate: 100.00% (36/36)"));
+  CHECK(learner.types("progress") == 0);
+  CHECK(learner.text == Contains("0 of "));  // nobody has looked for races
+
+  learner.writes(matmul, replaced(right, sums, "sum += a_tile[y][k] * b_tile[k + 40][x];"));
+  CHECK(learner.types("check 17 --on ptx") == 1);
+  CHECK(on_one_line(learner.text) == Contains("4 bytes at 9216 of 8192 bytes of shared memory"));
+
+  learner.writes(matmul,
+                 replaced(right, "    __syncthreads();\n    for (int k = 0; k < side", "    for (int k = 0; k < side"));
+  CHECK(learner.types("check 17 --on ptx") == 1);
+  CHECK(learner.text == Contains("6 of 6 values of c are wrong, 6 not a number."));
+  CHECK(learner.text == Contains("check 17` looks for races, too"));
+
+  learner.writes(matmul, replaced(right, sums, "    not_written(\"step 3\");"));
+  CHECK(learner.types("check 17 --on ptx") == 2);
+  CHECK(learner.text == Contains("has steps that are not written yet"));
+  CHECK(learner.types("run 17 --on gpu") == 2);
+  CHECK(learner.text == Contains("--on gpu runs your file, which has not passed: add --mine"));
+  if (!std::filesystem::exists("/dev/nvidiactl") && !std::filesystem::exists("/dev/dxg"))
+    for (const char* words : {"check 17 --on gpu", "run 17 --mine --on gpu"}) {
+      CHECK(learner.types(words) == 2);
+      CHECK(learner.text == Contains("--on gpu: this machine has no GPU of NVIDIA's"));
+    }
+  learner.writes("06_causal_mask", solution_of("06_causal_mask"));
+  CHECK(learner.types("check 06 --on ptx") == 2);
+  CHECK(learner.text == Contains("06_causal_mask has no kernels, which --on ptx is for"));
+}
+
 TEST_SUITE_END();

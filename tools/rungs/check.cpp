@@ -11,6 +11,7 @@
 
 #include "commands.hpp"
 #include "compiler_output.hpp"
+#include "rungs/base/file.hpp"
 #include "rungs/base/terminal.hpp"
 #include "rungs/grader/runner.hpp"
 #include "workspace.hpp"
@@ -68,11 +69,11 @@ class SlowCase {
 
 }  // namespace
 
-Checked check_file(Lesson& lesson, bool colour, bool brief) {
+Checked check_file(Lesson& lesson, bool colour, bool brief, const std::string& on) {
   const auto begin = std::chrono::steady_clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
   const Alone lock = alone_with(lesson);
-  const Build b = build_mine(lesson);
+  const Build b = build_mine(lesson, on);
   const double built = seconds();
   if (!b.ok) return {false, build_error(lesson, b.output, brief), built, 0};
   SlowCase slow;
@@ -83,18 +84,42 @@ Checked check_file(Lesson& lesson, bool colour, bool brief) {
     last = grade(lesson, Suite::kv_evaluate, mine(lesson), waiting);
     text += "\n" + screen(last, colour);
   }
-  note_progress(lesson, last.all_passed());
-  if (!last.all_passed() && last.verdicts[case_to_tell(last)].outcome.how == Outcome::done)
+  if (on == "emulator") note_progress(lesson, last.all_passed());
+  if (!last.all_passed() && on != "emulator")
+    text += fmt::format("`{} check {}` looks for races, too, and knows more mistakes by what its checker says.\n",
+                        typed(), lesson.short_name());
+  else if (!last.all_passed() && last.verdicts[case_to_tell(last)].outcome.how == Outcome::done)
     text += fmt::format("`{} show {} --diff` draws yours beside the reference.\n", typed(), lesson.short_name());
   return {last.all_passed(), text, built, seconds() - built};
 }
 
-int check_lesson(const std::string& word) {
-  Lesson lesson = lesson_or_last(word);
+void require_place(const Lesson& lesson, const std::string& on) {
+  if (!lesson.has_kernels()) throw UsageError(fmt::format("{} has no kernels, which --on {} is for", lesson.name, on));
+  const std::string no_nvcc = on == "ptx" ? RUNGS_NO_PTX : RUNGS_NO_GPU;
+  if (!no_nvcc.empty())
+    throw UsageError(fmt::format(
+        "--on {} runs what nvcc makes of your file: {}. Without it the emulator runs your file", on, no_nvcc));
+  if (on == "gpu" && !fs::exists("/dev/nvidiactl") && !fs::exists("/dev/dxg"))
+    throw UsageError("--on gpu: this machine has no GPU of NVIDIA's, or no driver for it; --on ptx needs none");
+  if (read_text(lesson.mine).find("not_written(") != std::string::npos)
+    throw UsageError(fmt::format("{} has steps that are not written yet; `{} check {}` checks it as far as it is",
+                                 short_path(lesson.mine), typed(), lesson.short_name()));
+}
+
+int check_lesson(const CheckCommand& command) {
+  Lesson lesson = lesson_or_last(command.lesson);
   if (!fs::exists(lesson.mine)) throw UsageError("there is nothing to check: " + nothing_there(lesson));
-  const Checked checked = check_file(lesson, wants_colour(stdout));
+  const bool by_nvcc = command.on != "emulator";
+  if (by_nvcc) require_place(lesson, command.on);
+  const Checked checked = check_file(lesson, wants_colour(stdout), false, command.on);
   fmt::print("{}", checked.text);
   if (!checked.passed) return 1;
+  if (by_nvcc) {
+    const bool passed = standing_of(lesson) == Standing::passed;
+    fmt::print("\nWhat nvcc makes of your file is right{}.\n",
+               passed ? "" : fmt::format("; `{} check {}` looks for races, too", typed(), lesson.short_name()));
+    return 0;
+  }
 
   fmt::print("\nPassed.{}",
              lesson.has_solution() ? fmt::format(" Compare yours with {}.", short_path(lesson.solution)) : "");

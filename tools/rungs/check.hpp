@@ -15,7 +15,12 @@ struct Checked {
 };
 
 /// Builds and grades the learner's file of a lesson, and remembers whether it passed; then the lesson knows its
-/// mistakes. \throws Error when what is not the learner's does not build.
-Checked check_file(Lesson& lesson, bool colour, bool brief = false);
+/// mistakes. `on`: as of build_mine; a pass on what nvcc makes is not remembered, since there the checker does not
+/// watch. \throws Error when what is not the learner's does not build.
+Checked check_file(Lesson& lesson, bool colour, bool brief = false, const std::string& on = "emulator");
+
+/// Of what nvcc makes of the learner's file of a lesson: it can be built, and run `on` "ptx" or "gpu". \throws
+/// UsageError
+void require_place(const Lesson& lesson, const std::string& on);
 
 }  // namespace rungs

@@ -25,6 +25,7 @@ struct CommandLine {
   bool list_as_json = false;
   bool blank = false;  // of start
   HintCommand hint = {};
+  CheckCommand check = {};
   RunCommand run = {};
   std::string shell = {};                          // of completion
   std::vector<std::string> completion_words = {};  // those before the one to complete

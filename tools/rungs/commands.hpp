@@ -27,11 +27,16 @@ int list_lessons(bool json);
 struct RunCommand {
   std::string lesson = {};              ///< a number ("6", "06"), a name, or the beginning of one
   bool mine = false, solution = false;  ///< whose code; neither: the learner's where it passed
+  std::string on = "emulator";          ///< of a lesson about CUDA: "emulator", "gpu"
 };
 int run_lesson(const RunCommand& command);
 int start_lesson(const std::string& lesson, bool blank);  ///< blank: signatures alone
-int check_lesson(const std::string& lesson);              ///< "": the one whose file was saved last
-int watch_lesson(const std::string& lesson);              ///< likewise
+struct CheckCommand {
+  std::string lesson = {};      ///< "": the one whose file was saved last
+  std::string on = "emulator";  ///< of a lesson about CUDA: "emulator", "ptx", "gpu"
+};
+int check_lesson(const CheckCommand& command);
+int watch_lesson(const std::string& lesson);  ///< as of check
 int reset_lesson(const std::string& lesson);
 
 struct HintCommand {

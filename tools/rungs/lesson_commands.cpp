@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "blank.hpp"
+#include "check.hpp"
 #include "commands.hpp"
 #include "rungs/base/file.hpp"
 #include "rungs/base/json.hpp"
@@ -56,14 +57,16 @@ int list_lessons(bool as_json) {
 }
 
 /// Builds the lesson's program on the learner's file.
-static fs::path build_yours(const Lesson& lesson) {
+static fs::path build_yours(const Lesson& lesson, const std::string& on) {
   if (!fs::exists(lesson.mine)) throw UsageError(nothing_there(lesson));
+  if (on != "emulator") require_place(lesson, on);
   stand_on_own_files(lesson);
   write_include(lesson.name + ".cpp", lesson.mine);
-  if (const Build b = build({lesson.name + "_yours"}); !b.ok)
+  const std::string kind = on == "emulator" ? "_yours" : "_yours_" + on;
+  if (const Build b = build({lesson.name + kind}); !b.ok)
     throw Error(fmt::format("{} does not become the lesson's program; `{} check {}` shows why", short_path(lesson.mine),
                             typed(), lesson.short_name()));
-  return lesson.program.string() + "_yours";
+  return lesson.program.string() + kind;
 }
 
 int run_lesson(const RunCommand& command) {
@@ -72,9 +75,11 @@ int run_lesson(const RunCommand& command) {
              yours = command.mine || (passed && !command.solution) || !lesson.has_solution();
   if (command.solution && !lesson.has_solution())
     throw UsageError(fmt::format("this copy of Rungs is a handout, without the solution of {}", lesson.name));
+  if (command.on != "emulator" && !yours)
+    throw UsageError(fmt::format("--on {} runs your file, which has not passed: add --mine", command.on));
   fs::path program = lesson.program;
   if (yours)
-    program = build_yours(lesson);
+    program = build_yours(lesson, command.on);
   else
     must_build({lesson.name});
   if (yours)

@@ -89,14 +89,23 @@ void add_learning(CommandLine& line) {
                         [&line] { return start_lesson(line.lesson, line.blank); });
   start->add_option("LESSON", line.lesson, "its number (6, 06), its name, or the beginning of that")->required();
   start->add_flag("--blank", line.blank, "of the functions to write, the signatures alone");
-  add("check", "build and grade your file of a lesson", [&line] {
-    return check_lesson(line.lesson);
-  })->add_option("LESSON", line.lesson, "its number, name or file; without it, the lesson whose file was saved last");
+  CLI::App* check = add("check", "build and grade your file of a lesson", [&line] { return check_lesson(line.check); });
+  check->add_option("LESSON", line.check.lesson,
+                    "its number, name or file; without it, the lesson whose file was saved last");
+  check
+      ->add_option("--on", line.check.on,
+                   "where kernels run: on the emulator and its checker, or what nvcc makes of them, as PTX on this "
+                   "processor or on a GPU")
+      ->check(CLI::IsMember({"emulator", "ptx", "gpu"}))
+      ->capture_default_str();
   CLI::App* run =
       add("run", "run a lesson's program, on your code where it passed", [&line] { return run_lesson(line.run); });
   run->add_option("LESSON", line.run.lesson, "its number (6, 06), its name, or the beginning of that")->required();
   CLI::Option* mine = run->add_flag("--mine", line.run.mine, "on your file, passed or not");
   run->add_flag("--solution", line.run.solution, "on the solution")->excludes(mine);
+  run->add_option("--on", line.run.on, "where your kernels run: on the emulator or a GPU")
+      ->check(CLI::IsMember({"emulator", "gpu"}))
+      ->capture_default_str();
   CLI::App* profile = add("profile", "the memory transactions of each line of your kernels",
                           [&line] { return profile_lesson(line.profile); });
   profile->add_option("LESSON", line.profile.lesson, "a lesson about CUDA, from 16 on")->required();

@@ -177,19 +177,21 @@ void stand_on_own_files(const Lesson& lesson) {
   }
 }
 
-Build build_mine(Lesson& lesson) {
+Build build_mine(Lesson& lesson, const std::string& on) {
   stand_on_own_files(lesson);
   write_include(lesson.name + ".cpp", lesson.mine);
-  std::vector<std::string> targets = {lesson.name + "_mine"};
+  const std::string nvccs = on == "emulator" ? "" : "_" + on;
+  std::vector<std::string> targets = {lesson.name + "_mine" + nvccs};
   if (lesson.has_solution()) targets.push_back(lesson.name + "_mistakes");
   Build b = build(targets, true);
   // What the compiler said of the file is kept: where nothing has changed it says nothing.
-  const fs::path said = fs::path(RUNGS_BINARY_DIR) / "mine" / (lesson.name + ".said");
+  const fs::path said = fs::path(RUNGS_BINARY_DIR) / "mine" / (lesson.name + nvccs + ".said");
   if (b.output.find("mine/" + lesson.name + ".cpp.") != b.output.npos)
     write_where_different(said, b.output);
   else if (b.ok && fs::exists(said))
     b.output = read_text(said);
   if (b.ok) lesson = lesson_called(lesson.name);  // with the list of mistakes that was just made
+  lesson.mine_runner += nvccs;
   return b;
 }
 

@@ -60,8 +60,9 @@ void write_include(const std::string& file, const std::filesystem::path& path);
 /// In a handout, a lesson builds on the learner's own files of the lessons below it: says which they are to what is
 /// built next. \throws UsageError where one does not pass
 void stand_on_own_files(const Lesson& lesson);
-/// Builds the runner of the learner's file; then the lesson knows its mistakes.
-Build build_mine(Lesson& lesson);
+/// Builds the runner of the learner's file; then the lesson knows its mistakes. `on`: "emulator", which is also where a
+/// lesson without kernels is; "ptx", "gpu": the runner of what nvcc makes of it.
+Build build_mine(Lesson& lesson, const std::string& on = "emulator");
 /// Builds the runners of the solution and of the known mistakes. \throws Error as must_build, UsageError in a handout.
 void must_build_solution(Lesson& lesson);
 /// \throws Error with the output, for something that ought to build
