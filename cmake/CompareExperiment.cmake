@@ -1,27 +1,66 @@
-# Runs a lesson's program whose solution was changed, and compares how its output differs from expected.txt with the kept file
-# KEPT, or with WRITE writes that: "-" before a line that is gone, "+" before one that came. Lines that begin with "time" are
-# left out, and an error is the last line.
-execute_process(COMMAND ${PROGRAM} OUTPUT_VARIABLE printed ERROR_VARIABLE said RESULT_VARIABLE status)
-file(READ ${EXPECTED} expected)
+# Compares how a lesson's output changes with an experiment with the kept file KEPT, or with WRITE writes that: "-" before a
+# line that is gone, "+" before one that came. Lines that begin with "time" are left out, and an error is the last line.
+#   PROGRAM, EXPECTED              the program with the changed solution, and what it prints with the solution
+#   LESSON, SOLUTION, CHANGED, RUNGS, TYPES   in place of these: `rungs TYPES NN` is run with each of the two as the learner's
+#                                  file; the verdict of `check` is shown whole
+string(RANDOM LENGTH 12 unique)
+set(folder $ENV{TMPDIR})
+if(NOT folder)
+  set(folder /tmp)
+endif()
+set(folder ${folder}/rungs_experiment_${unique})
+
+# What is printed by ARGN.
+function(output_of out)
+  execute_process(COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_CURRENT_LIST_DIR}/.. OUTPUT_VARIABLE printed ERROR_VARIABLE said RESULT_VARIABLE status)
+  if(NOT status EQUAL 0 AND NOT TYPES MATCHES "^check")
+    string(REGEX REPLACE "(^|\n)Building [^\n]*\n" "\\1" said "${said}")
+    string(APPEND printed "${said}")
+  endif()
+  set(${out} "${printed}" PARENT_SCOPE)
+endfunction()
+
+# What a learner sees whose file is `code`.
+function(typed out code)
+  string(REGEX MATCH "^[^_]+" number ${LESSON})
+  get_filename_component(ending ${code} EXT)
+  file(MAKE_DIRECTORY ${folder}/work)
+  configure_file(${code} ${folder}/work/${LESSON}${ending} COPYONLY)
+  separate_arguments(words UNIX_COMMAND "${TYPES}")
+  list(INSERT words 1 ${number})
+  output_of(printed ${CMAKE_COMMAND} -E env RUNGS_WORK=${folder}/work NO_COLOR=1 ${RUNGS} ${words})
+  set(${out} "${printed}" PARENT_SCOPE)
+endfunction()
+
+if(PROGRAM)
+  output_of(printed ${PROGRAM})
+  file(READ ${EXPECTED} expected)
+else()
+  typed(printed ${CHANGED})
+  if(TYPES MATCHES "^check")
+    set(expected "")
+  else()
+    typed(expected ${SOLUTION})
+  endif()
+endif()
 foreach(text printed expected)
   string(REGEX REPLACE "(^|\n)time[^\n]*" "\\1" ${text} "${${text}}")
 endforeach()
 string(REPLACE " -nan" "  nan" printed "${printed}")  # the sign of a NaN is the processor's
-if(NOT status EQUAL 0)
-  string(APPEND printed "${said}")
-endif()
-string(RANDOM LENGTH 12 unique)
-get_filename_component(folder ${PROGRAM} DIRECTORY)
-file(WRITE ${folder}/${unique}.printed "${printed}")
-file(WRITE ${folder}/${unique}.expected "${expected}")
-execute_process(COMMAND diff ${folder}/${unique}.expected ${folder}/${unique}.printed OUTPUT_VARIABLE differs)
-file(REMOVE ${folder}/${unique}.printed ${folder}/${unique}.expected)
+file(MAKE_DIRECTORY ${folder})
+file(WRITE ${folder}/printed "${printed}")
+file(WRITE ${folder}/expected "${expected}")
+execute_process(COMMAND diff ${folder}/expected ${folder}/printed COMMAND cut -c1-240 OUTPUT_VARIABLE differs)
+file(REMOVE_RECURSE ${folder})
 string(REGEX REPLACE "(^|\n)[0-9][^\n]*" "\\1" differs "${differs}")  # the places
 string(REGEX REPLACE "(^|\n)---" "\\1" differs "${differs}")
 string(REGEX REPLACE "(^|\n)< ?" "\\1- " differs "${differs}")
 string(REGEX REPLACE "(^|\n)> ?" "\\1+ " differs "${differs}")
 string(REGEX REPLACE "\n\n+" "\n" differs "${differs}")
 string(REGEX REPLACE "^\n" "" differs "${differs}")
+if(TYPES MATCHES "^check")
+  set(differs "${printed}")
+endif()
 if(WRITE)
   file(WRITE ${KEPT} "${differs}")
   return()

@@ -117,8 +117,9 @@ static std::string text_of(const toml::table& table, const char* key, const std:
   return strings(table, key, who).front();
 }
 
-/// Replaces `find`, which must stand once in the source and inside a region.
-static void edit(std::string& source, const std::string& who, const std::string& find, const std::string& replace) {
+/// Replaces `find`, which must stand once in the source, and `inside_regions` within one.
+static void edit(std::string& source, const std::string& who, const std::string& find, const std::string& replace,
+                 bool inside_regions) {
   if (find.empty()) throw std::runtime_error(who + ": `find` is empty");
   const size_t at = source.find(find);
   if (at == source.npos) throw std::runtime_error(fmt::format("{}: `find` matches nothing: {}", who, find));
@@ -126,13 +127,14 @@ static void edit(std::string& source, const std::string& who, const std::string&
     throw std::runtime_error(fmt::format("{}: `find` matches more than once: {}", who, find));
   const auto regions = find_regions(source, who);
   const auto inside = [&](const Region& r) { return r.begin <= at && at + find.size() <= r.end; };
-  if (std::none_of(regions.begin(), regions.end(), inside))
+  if (inside_regions && std::none_of(regions.begin(), regions.end(), inside))
     throw std::runtime_error(fmt::format("{}: `find` stands outside the regions that a learner writes: {}", who, find));
   source.replace(at, find.size(), replace);
 }
 
 /// The solution with the edits of one version.
-static std::string make_version(std::string source, const toml::table& version, const std::string& who) {
+static std::string make_version(std::string source, const toml::table& version, const std::string& who,
+                                bool inside_regions = true) {
   if (const auto region = version["region"].value<int64_t>()) {
     const auto regions = find_regions(source, who);
     if (*region < 1 || size_t(*region) > regions.size())
@@ -143,7 +145,7 @@ static std::string make_version(std::string source, const toml::table& version, 
   }
   const auto find = strings(version, "find", who), replace = strings(version, "replace", who);
   if (find.size() != replace.size()) throw std::runtime_error(who + ": as many `replace` as `find`");
-  for (size_t i = 0; i < find.size(); ++i) edit(source, who, find[i], replace[i]);
+  for (size_t i = 0; i < find.size(); ++i) edit(source, who, find[i], replace[i], inside_regions);
   return source;
 }
 
@@ -292,7 +294,7 @@ static void free_versions(const fs::path& file, const fs::path& lesson, const fs
 }
 
 /// The solution with the edits of each [[experiment]], as a file of its own: what a learner changes to see what
-/// happens.
+/// happens, given lines too.
 static void write_experiments(const fs::path& file, const fs::path& lesson, const fs::path& out) {
   const LessonFolder l(lesson);
   fs::create_directories(out);
@@ -301,7 +303,7 @@ static void write_experiments(const fs::path& file, const fs::path& lesson, cons
     const toml::table& experiment = *node.as_table();
     const std::string id = text_of(experiment, "name", file.string()), who = file.string() + ": " + id;
     check_name(id, file.string());
-    write(out / ("experiment_" + id + l.ending), make_version(read(l.solution), experiment, who));
+    write(out / ("experiment_" + id + l.ending), make_version(read(l.solution), experiment, who, false));
   }
 }
 

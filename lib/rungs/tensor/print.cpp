@@ -18,7 +18,7 @@ std::string table(const std::string& name, const Tensor& tensor, const std::vect
     for (int64_t c = 0; c < std::min(columns, most_columns); ++c) {
       const double value = tensor.value(r * columns + c);
       const bool whole = tensor.dtype() == DType::i32 || tensor.dtype() == DType::i64;
-      text += whole ? fmt::format("{:>8}", int64_t(value)) : fmt::format("{:>8.3f}", value == 0 ? 0.0 : value);
+      text += whole ? fmt::format(" {:>7}", int64_t(value)) : fmt::format(" {:>7.3f}", value == 0 ? 0.0 : value);
     }
     text += columns > most_columns ? fmt::format("  ... {} more\n", columns - most_columns) : "\n";
   }
