@@ -1,4 +1,7 @@
+#include <cfenv>
+
 #include "pieces.hpp"
+#include "rungs/base/error.hpp"
 
 namespace lesson_24 {
 
@@ -41,8 +44,11 @@ static void run_affine(const CaseInput& in, const Pieces& pieces, Recording& rec
 
 static void run_quantize(const CaseInput& in, const Pieces& pieces, Recording& rec) {
   const bool groups = in.run == "quantize_groups";
+  std::feclearexcept(FE_INVALID);
   const Int8 a =
       groups ? pieces.quantize_groups(in["x"], int64_t(in.scalar("group"))) : pieces.quantize_tensor(in["x"]);
+  if (std::fetestexcept(FE_INVALID))  // most processors make 0 of it, not all
+    throw Error("0 / 0 was rounded to a whole number: where the scale is 0, so is the result, without a division");
   rec.output("scale", a.scale);
   output(rec, "q", a.q, in["x"].shape());
 }

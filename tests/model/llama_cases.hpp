@@ -184,18 +184,23 @@ inline void check_generation(const Backend& backend, const Effort& effort) {
     for (const bool cache : {true, false}) {
       if (!cache && !effort.uncached) continue;
       options.cache = cache;
-      int64_t drawn = 0;
+      std::vector<int64_t> drawn(prompts.size(), 0);  // by each sequence
+      std::vector<bool> ended(prompts.size(), false);
+      int64_t turn = 0;  // sequences that go on draw one after the other
       if (options.sampling.temperature > 0)
         options.pick = [&](std::span<const float> logits, const SampleOptions& sampling, double) {
           std::vector<float> p(logits.size());
           Ids order;
           probabilities(p, logits, sampling, order);
-          const Tensor& draws = c->input["draws"];  // (B, max_tokens); sequences draw in turn and none ends early
-          const int64_t n = drawn++;
-          return sample(p, draws.value(n % B * draws.dim(1) + n / B));
+          const Tensor& draws = c->input["draws"];  // (B, max_tokens)
+          while (ended[size_t(turn % B)]) ++turn;
+          const int64_t b = turn++ % B;
+          return sample(p, draws.value(b * draws.dim(1) + drawn[size_t(b)]++));
         };
       Ids made, counts;
-      for (const Ids& one : generate(model_of(*c, backend), prompts, options)) {
+      const auto texts = generate(model_of(*c, backend), prompts, options,
+                                  [&](const Step& step) { ended[size_t(step.sequence)] = options.ends(step.token); });
+      for (const Ids& one : texts) {
         made.insert(made.end(), one.begin(), one.end());
         counts.push_back(int32_t(one.size()));
       }

@@ -2,6 +2,8 @@
 
 needs: torch, transformers 4.46.
 """
+from functools import partial
+
 import numpy as np
 import torch
 from transformers import DynamicCache
@@ -206,30 +208,32 @@ def weights_cases(c):
         c.add(f"weights_{name}", "weights", says, {}, run_weights, name)
 
 
-def generate_cases(c):
-    def add(what, name, lengths, max_tokens, says, wanted, sampled=None, eos=()):
-        """Prompts are drawn until every choice is clear and the texts end as they should; <bos> alone may need fewer tokens for that."""
-        rng, m = c.lesson.rng(f"generate_{what}"), c.sizes[name]
-        for trial in range(3000):
-            if trial % 500 == 499:
-                max_tokens -= 1
-            prompts = [integers(BOS, *rng.integers(2, m["V"], length - 1)) for length in lengths]
-            if what == "equal_prompts":
-                prompts[1] = prompts[0]
-            temperature, top_k, top_p = sampled or (0.0, 0, 1.0)
-            stop = eos or m.get("eos", 2)
-            inputs = {"tokens": np.concatenate(prompts), "lengths": integers(*lengths), "max_tokens": scalar(max_tokens),
-                      "eos": integers(*(stop if isinstance(stop, (list, tuple)) else [stop])), "temperature": scalar(temperature),
-                      "top_k": scalar(top_k), "top_p": scalar(top_p),
-                      "draws": np.floor(rng.random((len(lengths), max_tokens)) * 1e4) / 1e4}
-            record = compute(run_generate, inputs, c.lesson.model(path_of(name)), torch.float64)
-            tokens, counts = (record.tensors[key][2].tolist() for key in ("tokens", "counts"))
-            if record.margin > MARGIN and len(set(tokens)) > (max_tokens > 2) and wanted(counts, max_tokens):
-                break
-        else:
-            raise RuntimeError(f"generate_{what}: no clear case found")
-        c.add(f"generate_{what}", "generate", says, inputs, run_generate, name)
+def add_generate(c, what, name, lengths, max_tokens, says, wanted, sampled=None, eos=()):
+    """Prompts are drawn until every choice is clear and the texts end as they should; <bos> alone may need fewer tokens for that."""
+    rng, m = c.lesson.rng(f"generate_{what}"), c.sizes[name]
+    for trial in range(3000):
+        if trial % 500 == 499:
+            max_tokens -= 1
+        prompts = [integers(BOS, *rng.integers(2, m["V"], length - 1)) for length in lengths]
+        if what == "equal_prompts":
+            prompts[1] = prompts[0]
+        temperature, top_k, top_p = sampled or (0.0, 0, 1.0)
+        stop = eos or m.get("eos", 2)
+        inputs = {"tokens": np.concatenate(prompts), "lengths": integers(*lengths), "max_tokens": scalar(max_tokens),
+                  "eos": integers(*(stop if isinstance(stop, (list, tuple)) else [stop])), "temperature": scalar(temperature),
+                  "top_k": scalar(top_k), "top_p": scalar(top_p),
+                  "draws": np.floor(rng.random((len(lengths), max_tokens)) * 1e4) / 1e4}
+        record = compute(run_generate, inputs, c.lesson.model(path_of(name)), torch.float64)
+        tokens, counts = (record.tensors[key][2].tolist() for key in ("tokens", "counts"))
+        if record.margin > MARGIN and len(set(tokens)) > (max_tokens > 2) and wanted(counts, max_tokens):
+            break
+    else:
+        raise RuntimeError(f"generate_{what}: no clear case found")
+    c.add(f"generate_{what}", "generate", says, inputs, run_generate, name)
 
+
+def generate_cases(c):
+    add = partial(add_generate, c)
     full = lambda counts, most: all(count == most for count in counts)
     add("one_prompt", "mha", (4,), 8, "one sequence, greedy", full)
     add("bos_alone", "gqa", (1,), 6, "a prompt of <bos> alone", full)
@@ -275,6 +279,11 @@ def story_cases(c):
     c.add("generate_story", "generate", "the trained model goes on with two stories and a list of words at once", inputs, run_generate, STORIES)
 
 
+def late_cases(c):
+    add_generate(c, "first_ends", "linear", (3, 2, 5), 8, "the first of three sequences ends before the others, which go on drawing their own",
+                 lambda counts, most: counts[0] in (2, 3, 4) and counts[1] == counts[2] == most, sampled=(1.5, 0, 0.875), eos=tuple(range(2, 6)))
+
+
 def make(root, seed):
     make_llama_lesson(root, "15_llama", seed, weights_cases, forward_cases, cached_cases, error_cases, prompt_cases, generate_cases,
-                      story_cases)
+                      story_cases, late_cases)

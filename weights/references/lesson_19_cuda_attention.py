@@ -24,6 +24,15 @@ def run_attention(record, a, model):
     sdpa(record, a, taps=False)
 
 
+def run_split(record, a, model):
+    """log Σ exp(score) of each head, which the splits' maxima and sums give together, says that no key counted twice."""
+    sdpa(record, a, taps=False)
+    q, k = a["q"][0], a["k"]  # (H, D), (S, G, D)
+    keys = k.transpose(0, 1).repeat_interleave(len(q) // k.shape[1], 0)  # (H, S, D)
+    scores = torch.matmul(keys, q[:, :, None])[..., 0] / q.shape[1] ** 0.5
+    record.out("lse", torch.logsumexp(scores, -1), "head")
+
+
 def run_naive(record, a, model):
     sdpa(record, a, taps=True)
 
@@ -33,8 +42,9 @@ def cases(lesson):
         rng, (T, S, H, G, D) = lesson.rng(f"attention_{what}"), shape
         return {"q": normal(rng, T, H, D) * np.float32(scale), "k": normal(rng, S, G, D), "v": normal(rng, S, G, D)}
 
+    functions = {run: run_attention for run in RUNGS} | {"attention_naive": run_naive, "attention_split": run_split}
     for run in RUNGS:
-        function = run_naive if run == "attention_naive" else run_attention
+        function = functions[run]
         for what, shape, scale, says in (
                 ("one", (1, 1, 1, 1, 1), 1, "one query, one key, one number"),
                 ("two", (2, 2, 1, 1, 3), 1, "small enough to be read in full"),
@@ -56,7 +66,16 @@ def cases(lesson):
             ("long", (200, 4, 2, 64), 16, 1, "many keys"),
             ("large", (40, 2, 1, 8), 4, 40, "scores above 90: the splits' maxima are far apart")):
         values = inputs(f"split_{what}", (1, S, H, G, D), scale) | {"splits": np.int32(splits)}
-        lesson.add(f"attention_split_{what}", "attention_split", says, values, run_attention)
+        lesson.add(f"attention_split_{what}", "attention_split", says, values, run_split)
+
+    for run, function in functions.items():
+        values = inputs("low", (2 if run in RUNGS else 1, 40, 2, 1, 8), 0.1)
+        values["q"] = np.float32(50) * (values["q"] + np.float32(1))
+        values["k"] = np.float32(0.1) * values["k"] - np.float32(1)
+        if run not in RUNGS:
+            values["splits"] = np.int32(4)
+        lesson.add(f"{run}_low", run, "every score is below -100: a maximum that begins at 0 leaves nothing", values,
+                   function)
 
 
 def make(root, seed):

@@ -322,8 +322,17 @@ def error_cases(lesson):
     lesson.add("measured_error_none", "measured_error", "equal numbers: no error", {"x": x, "y": x}, run_measured_error)
 
 
+def tie_case(lesson):
+    rng = lesson.rng("block_tie")
+    x = rng.uniform(-0.9, 0.9, BLOCK).astype(np.float32)
+    x[11], x[20] = 1.75, -1.75
+    block_of(torch.from_numpy(x))
+    lesson.add("quantize_block_tie", "quantize_block", "two elements have the largest magnitude, one of each sign: the first decides", {"x": x},
+               run_quantize_block)
+
+
 def cases(lesson):
-    for part in (int8_cases, group_cases, block_cases, affine_cases, product_cases, error_cases):
+    for part in (int8_cases, group_cases, block_cases, affine_cases, product_cases, error_cases, tie_case):
         part(lesson)
 
 

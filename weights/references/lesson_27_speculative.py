@@ -222,6 +222,8 @@ def text_cases(lesson):
         for _ in range(5000):
             a = {"prompt": prompt_of(rng, name, length), "max_tokens": scalar(max_tokens), "k": scalar(k),
                  "draws": np.floor(rng.random(3 * (k + 1) * max_tokens) * 1e4) / 1e4, **options(temperature, top_k, top_p)}
+            if what == "eos_in_the_prompt":
+                a["prompt"][1] = EOS
             record = compute(run_generate, a, lesson.model(name), torch.float64)
             made = record.tensors["tokens"][2].tolist()
             right_end = made[-1] == EOS and 3 < len(made) < max_tokens and ends(record.behind_end) if ends else EOS not in made
@@ -245,6 +247,7 @@ def text_cases(lesson):
     add("eos", "a text ends within a draft", TINY_B, 3, 14, 4, 1.0, wanted=some, ends=lambda n: n > 1)
     add("eos_is_free", "the end is the token behind the draft", TINY_B, 4, 14, 3, 1.0, wanted=some, ends=lambda n: n == 0)
     add("eos_drafted_last", "the end is the last token that was kept", TINY_A, 3, 14, 2, 1.0, wanted=some, ends=lambda n: n == 1)
+    add("eos_in_the_prompt", "an end in the prompt ends nothing", TINY_A, 4, 8, 3, 1.0, wanted=some)
 
 
 def save_drafts(root, seed):

@@ -148,6 +148,8 @@ std::string race_text(const Region& region, size_t offset, const Access& before,
   } else {
     text += ". Nothing orders the two: a __syncthreads() is missing between them";
   }
+  if (!other_block && before.kind == Kind::write && now.kind == Kind::write)
+    text += ", or an index is wrong and they should not write the same place";
   if ((before.kind == Kind::atomic) != (now.kind == Kind::atomic)) text += ". Only one of the two is atomic";
   return text;
 }
