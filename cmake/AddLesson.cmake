@@ -12,19 +12,20 @@
 # A lesson whose solution is solution.cu is about CUDA. Its program runs the kernels on the host's engine, its runner
 # processes run them under the checker, and it takes part in rungs_mine_emulator. With KERNELS it calls those of kernels/. From broken.cu it has one program more,
 #   16_cuda_first_broken      kernels that are wrong on purpose, under the checker: for the page's sessions
-# In a course's handout, which `rungs handout` writes, a lesson has starter.cpp in place of solution.cpp, and none of its
-# known mistakes' code. Then there are its runners mine and starter, its program and piece on the learner's file, and
+# In a course's handout, which `rungs handout` writes, a lesson has starter.cpp or starter.cu in place of its solution, and
+# none of its known mistakes' code. Then there are its runners mine and starter, its program and piece on the learner's file, and
 #   06_causal_mask_lib        the learner's own file, for the lessons that build on it; `rungs` says which file that is
 # The functions above add_lesson are its parts, and read its variables: source, made, solution, ending, kernels, ...
 set_property(GLOBAL PROPERTY RUNGS_LESSONS "")
 
-# The one place that knows how a lesson's files end.
+# The one place that knows how a lesson's files end: as its program does.
 function(lesson_solution name out)
-  set(file ${PROJECT_SOURCE_DIR}/lessons/${name}/solution.cu)
-  if(NOT EXISTS ${file})
-    set(file ${PROJECT_SOURCE_DIR}/lessons/${name}/solution.cpp)
+  set(folder ${PROJECT_SOURCE_DIR}/lessons/${name})
+  if(EXISTS ${folder}/main.cu)
+    set(${out} ${folder}/solution.cu PARENT_SCOPE)
+  else()
+    set(${out} ${folder}/solution.cpp PARENT_SCOPE)
   endif()
-  set(${out} ${file} PARENT_SCOPE)
 endfunction()
 
 # A library of a lesson's solution, which may call the lessons below it, never one above.
@@ -83,14 +84,25 @@ function(add_program name)
   endif()
 endfunction()
 
-# In a handout, which has no lessons about CUDA yet, what the lessons above stand on: the learner's own file.
+# In a handout, what the lessons above stand on: the learner's own file.
 function(add_below name)
   set(file ${PROJECT_BINARY_DIR}/mine/${name}_below.cpp)
   set_source_files_properties(${file} PROPERTIES GENERATED ON)
+  set(libraries ${name}_lib)
   add_solution(${name}_lib ${source} ${file} ${below})
-  set_target_properties(${name}_lib PROPERTIES EXCLUDE_FROM_ALL ON)
-  target_compile_options(${name}_lib PRIVATE -w)
-  target_precompile_headers(${name}_lib REUSE_FROM common_headers)
+  if(kernels)
+    kernel_sources(${made}/starter.cu)
+    kernel_target_options(${name}_lib PLAIN)
+    list(APPEND libraries ${name}_lib_checked)
+    add_solution(${name}_lib_checked ${source} ${file} ${below_in_runners})
+    kernel_target_options(${name}_lib_checked CHECKED)
+  else()
+    target_precompile_headers(${name}_lib REUSE_FROM common_headers)
+  endif()
+  foreach(library IN LISTS libraries)
+    set_target_properties(${library} PROPERTIES EXCLUDE_FROM_ALL ON)
+    target_compile_options(${library} PRIVATE -w)
+  endforeach()
 endfunction()
 
 # What the runner processes share: the cases, and what hands an implementation's functions to them, which holds no kernel
@@ -284,7 +296,7 @@ function(add_lesson name)
   set(handed_out FALSE)
   if(NOT EXISTS ${solution})
     set(handed_out TRUE)
-    set(solution ${source}/starter.cpp)
+    string(REGEX REPLACE "solution(\\.[a-z]+)$" "starter\\1" solution ${solution})
   endif()
   get_filename_component(ending ${solution} EXT)
   if(ending STREQUAL ".cu")

@@ -31,6 +31,7 @@ case $reader in
   tokenizer_bin) take $references/*/*/tokenizer.bin $references/*/*.bin ;;
   text) take README.md docs/glossary.md ;;
   case) take $references/1[0-4]*/*/case.json ;;
+  toml) take lessons/*/mistakes.toml lessons/*/experiments.toml tests/learner/naming/*.toml ;;
   protocol | serve) ;;
   *) echo "tests/fuzz/seeds.sh: no fuzzer is called $reader" >&2; exit 2 ;;
 esac

@@ -8,7 +8,7 @@
 //   them solution_glue.cpp, mine_glue.cpp   the one implementation in a runner program suites.cpp      a doctest case
 //   for each reference case
 //
-// In a course's handout a lesson has starter.cpp in place of its solution, and a mistakes.toml without code: then there
+// In a course's handout a lesson has starter.cpp, or starter.cu, in place of its solution, and a mistakes.toml without code: then there
 // is no mistakes.cpp and no suites.cpp.
 //
 // lesson_generator --versions FILE LESSON_DIR OUT_DIR: versions.cpp and versions.json, as mistakes.cpp, of versions
@@ -213,7 +213,7 @@ struct LessonFolder {
   explicit LessonFolder(const fs::path& lesson)
       : name(lesson.filename().string()),
         space("lesson_" + name.substr(0, name.find('_'))),
-        kernels(fs::exists(lesson / "solution.cu")),
+        kernels(fs::exists(lesson / "solution.cu") || fs::exists(lesson / "starter.cu")),
         ending(kernels ? ".cu" : ".cpp"),
         handed_out(fs::exists(lesson / ("starter" + ending))),
         solution((lesson / ("solution" + ending)).string()),
@@ -373,6 +373,7 @@ int main(int argc, char** argv) try {
                         "       lesson_generator --versions FILE LESSON_DIR OUT_DIR\n"
                         "       lesson_generator --experiments FILE LESSON_DIR OUT_DIR\n",
            2;
+  return 0;
 } catch (const std::exception& e) {
   std::cerr << e.what() << "\n";
   return 1;

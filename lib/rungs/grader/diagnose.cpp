@@ -86,69 +86,95 @@ bool shows_step(const Outcome& outcome, const Case& c, const std::string& step) 
   return std::any_of(all.begin(), all.end(), [&](const Compared& p) { return base_name(p.name) == step; });
 }
 
-}  // namespace
+/// The failing cases that are compared, with finite noise in fresh memory: what the learner's file gives on each, and
+/// what a known mistake gives, which most are never asked for.
+class Answers {
+ public:
+  Answers(const Lesson& lesson, Runner& runner, const std::vector<const Case*>& failing)
+      : cases(failing.begin(), failing.begin() + std::ptrdiff_t(std::min(most, failing.size()))),
+        mistakes(lesson),
+        ran_(lesson.mistakes.size()) {
+    for (const Case* c : cases) {
+      inputs_.push_back(c->input.copy());
+      inputs_.back().fresh = FreshMemory::noise;
+      mine.push_back(runner.run(inputs_.back()));
+    }
+    for (auto& row : ran_) row.resize(cases.size());
+  }
+
+  /// Of known mistake k on case i.
+  const Outcome& theirs(size_t k, size_t i) {
+    return ran_[k][i] ? *ran_[k][i] : ran_[k][i].emplace(mistakes.run(k, inputs_[i]));
+  }
+  bool alike_on(size_t k, size_t i) { return alike(mine[i], theirs(k, i), *cases[i]); }
+  bool alike_on_all(size_t k) {
+    for (size_t i = 0; i < cases.size(); ++i)
+      if (mine[i].how == Outcome::died || !alike_on(k, i)) return false;
+    return !cases.empty();
+  }
+
+  std::vector<const Case*> cases;
+  std::vector<Outcome> mine;
+  MistakeAnswers mistakes;
+
+ private:
+  static constexpr size_t most = 24;
+  std::vector<CaseInput> inputs_;
+  std::vector<std::vector<std::optional<Outcome>>> ran_;
+};
 
 /// A mistake that the learner's version does not make: it fails on a case that the learner passes.
-static bool contradicted_by(MistakeAnswers& mistakes, size_t k, const std::vector<const Case*>& passing) {
+bool contradicted_by(MistakeAnswers& mistakes, size_t k, const std::vector<const Case*>& passing) {
   return std::any_of(passing.begin(), passing.end(), [&](const Case* c) { return !mistakes.passes(k, *c); });
 }
 
-Diagnosis diagnose(const Lesson& lesson, Runner& mine, const std::vector<const Case*>& failing,
-                   const std::vector<const Case*>& passing) {
-  constexpr size_t most = 24;
-  std::vector<const Case*> cases(failing.begin(), failing.begin() + std::ptrdiff_t(std::min(most, failing.size())));
-  std::vector<CaseInput> inputs;
-  std::vector<Outcome> answers;
-  for (const Case* c : cases) {
-    inputs.push_back(c->input.copy());
-    inputs.back().fresh = FreshMemory::noise;
-    answers.push_back(mine.run(inputs.back()));
-  }
+/// Forms of one mistake have one sentence, and count as one.
+void name(Diagnosis& d, const KnownMistake& m) {
+  const auto same_sentence = [&m](const KnownMistake* other) { return other->says == m.says; };
+  if (std::none_of(d.named.begin(), d.named.end(), same_sentence)) d.named.push_back(&m);
+}
 
-  MistakeAnswers mistakes(lesson);
+/// Names the one mistake that gives the first wrong tap on all cases, where there is exactly one.
+void name_by_tap(Diagnosis& d, const Lesson& lesson, Answers& answers) {
   const size_t count = lesson.mistakes.size();
-  std::vector<std::vector<std::optional<Outcome>>> ran(count);
-  for (auto& row : ran) row.resize(cases.size());
-  const auto theirs = [&](size_t k, size_t i) -> const Outcome& {  // most are never asked for
-    return ran[k][i] ? *ran[k][i] : ran[k][i].emplace(mistakes.run(k, inputs[i]));
-  };
-  Diagnosis d;
-  d.cases = cases.size();
-  const auto name = [&](const KnownMistake& m) {  // forms of one mistake have one sentence
-    const auto same_sentence = [&m](const KnownMistake* other) { return other->says == m.says; };
-    if (std::none_of(d.named.begin(), d.named.end(), same_sentence)) d.named.push_back(&m);
-  };
-  for (size_t k = 0; k < count; ++k) {
-    bool all = !cases.empty();
-    for (size_t i = 0; all && i < cases.size(); ++i)
-      all = answers[i].how != Outcome::died && alike(answers[i], theirs(k, i), *cases[i]);
-    if (all && !contradicted_by(mistakes, k, passing)) name(lesson.mistakes[k]);
-  }
-  if (!d.named.empty()) return d;
-
+  const std::vector<const Case*>& cases = answers.cases;
   std::string tap;
   std::vector<bool> explains(count, true);
   std::vector<size_t> stopped;  // cases that threw before anything wrong was recorded
   for (size_t i = 0; i < cases.size(); ++i) {
-    const WrongTap first = first_wrong_tap(answers[i], *cases[i]);
-    if (!first.value && answers[i].how == Outcome::threw) stopped.push_back(i);
+    const WrongTap first = first_wrong_tap(answers.mine[i], *cases[i]);
+    if (!first.value && answers.mine[i].how == Outcome::threw) stopped.push_back(i);
     if (!first.value || (cases[i]->find(first.name) && cases[i]->find(first.name)->is_output)) continue;
     if (tap.empty()) tap = base_name(first.name);
-    if (base_name(first.name) != tap && !shows_step(answers[i], *cases[i], tap)) continue;
-    if (base_name(first.name) != tap) return d;
-    for (size_t k = 0; k < count; ++k) explains[k] = explains[k] && gives_tap(theirs(k, i), *cases[i], first);
+    if (base_name(first.name) != tap && !shows_step(answers.mine[i], *cases[i], tap)) continue;
+    if (base_name(first.name) != tap) return;
+    for (size_t k = 0; k < count; ++k) explains[k] = explains[k] && gives_tap(answers.theirs(k, i), *cases[i], first);
   }
-  if (tap.empty()) return d;
+  if (tap.empty()) return;
   for (const size_t i : stopped)  // where a mistake goes on to a wrong tap, it is another one
     for (size_t k = 0; k < count; ++k)
-      explains[k] = explains[k] && base_name(first_wrong_tap(theirs(k, i), *cases[i]).name) != tap;
+      explains[k] = explains[k] && base_name(first_wrong_tap(answers.theirs(k, i), *cases[i]).name) != tap;
+
+  Diagnosis found;
   for (size_t k = 0; k < count; ++k)
-    if (explains[k]) name(lesson.mistakes[k]);
-  if (d.named.size() > 1) d.named.clear();  // a tap alone cannot tell them apart: no guess
-  if (d.named.empty()) return d;
+    if (explains[k]) name(found, lesson.mistakes[k]);
+  if (found.named.size() != 1) return;  // a tap alone cannot tell several apart: no guess
+  d.named = found.named;
   d.tap = tap;
   const size_t k = size_t(d.named[0] - lesson.mistakes.data());
-  for (size_t i = 0; i < cases.size(); ++i) d.whole += alike(answers[i], theirs(k, i), *cases[i]);
+  for (size_t i = 0; i < cases.size(); ++i) d.whole += answers.alike_on(k, i);
+}
+
+}  // namespace
+
+Diagnosis diagnose(const Lesson& lesson, Runner& mine, const std::vector<const Case*>& failing,
+                   const std::vector<const Case*>& passing) {
+  Answers answers(lesson, mine, failing);
+  Diagnosis d;
+  d.cases = answers.cases.size();
+  for (size_t k = 0; k < lesson.mistakes.size(); ++k)
+    if (answers.alike_on_all(k) && !contradicted_by(answers.mistakes, k, passing)) name(d, lesson.mistakes[k]);
+  if (d.named.empty()) name_by_tap(d, lesson, answers);
   return d;
 }
 

@@ -1,14 +1,10 @@
 // grade --submissions: a whole class, several at a time; what was graded stays graded when it is run again.
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <map>
 #include <random>
-#include <set>
-#include <thread>
 
+#include "child_processes.hpp"
 #include "class_result.hpp"
 #include "commands.hpp"
 #include "rungs/base/error.hpp"
@@ -93,39 +89,24 @@ bool is_done(const Task& task) {
   return result.is_object() && result.value("content", json()) == task.content;
 }
 
-/// Each in a process of its own, so that a fault of the grader costs one result.
 void grade_all(const std::vector<Task>& tasks, const std::vector<GradedLesson>& lessons, size_t jobs) {
   Progress progress("Grading", int64_t(tasks.size()));
-  std::map<pid_t, const Task*> running;
-  const auto wait_for_one = [&] {
-    int status = 0;
-    const pid_t pid = waitpid(-1, &status, 0);
-    const auto it = running.find(pid);
-    if (it == running.end()) return;
-    if (status != 0)
-      write_result(*it->second, without_points(*it->second->submission, lessons,
-                                               fmt::format("The grader itself ended on it, with status {}.", status)));
-    running.erase(it);
-    progress.advance();
-  };
-  for (const Task& task : tasks) {
-    while (running.size() >= jobs) wait_for_one();
-    std::fflush(stdout);
-    const pid_t pid = fork();
-    if (pid < 0) throw Error("no process could be started for a submission");
-    if (pid > 0) {
-      running[pid] = &task;
-      continue;
-    }
-    int status = 1;
+  const auto grade_one = [&](size_t i) {
+    const Task& task = tasks[i];
     try {
-      write_result(task, grade_submission(*task.submission, lessons, task.folder)), status = 0;
+      write_result(task, grade_submission(*task.submission, lessons, task.folder));
+      return 0;
     } catch (const std::exception& e) {
       fmt::print(stderr, "{}: {}\n", task.submission->name, printable(e.what()));
+      return 1;
     }
-    _exit(status);
-  }
-  while (!running.empty()) wait_for_one();
+  };
+  in_child_processes(tasks.size(), jobs, grade_one, [&](size_t i, int status) {
+    if (status != 0)
+      write_result(tasks[i], without_points(*tasks[i].submission, lessons,
+                                            fmt::format("The grader itself ended on it, with status {}.", status)));
+    progress.advance();
+  });
 }
 
 void write_reports(const fs::path& report, const json& results, bool junit) {
@@ -164,7 +145,7 @@ int grade_class(const GradeOptions& options) {
   std::copy_if(all.begin(), all.end(), std::back_inserter(open), [](const Task& t) { return !is_done(t); });
   if (open.size() < all.size())
     fmt::print(stderr, "{} of {} were graded before.\n", all.size() - open.size(), all.size());
-  const size_t jobs = options.jobs ? size_t(options.jobs) : std::max(1u, std::thread::hardware_concurrency());
+  const size_t jobs = options.jobs ? size_t(options.jobs) : default_jobs();
   grade_all(open, lessons, jobs);
   fs::remove_all(report / "work");
 

@@ -26,8 +26,8 @@ std::string page_without_solution(const std::string& page, const std::string& le
     if (close == text.npos) throw FileError("the page of " + lesson + " does not close what shows the solution");
     text.erase(begin, close + end.size() - begin);
   }
-  const std::string quoted = lesson + "/solution.cpp";
-  for (size_t at; (at = text.find(quoted)) != text.npos;) text.replace(at, quoted.size(), lesson + "/starter.cpp");
+  const std::string quoted = lesson + "/solution.c";  // .cpp or .cu
+  for (size_t at; (at = text.find(quoted)) != text.npos;) text.replace(at, quoted.size(), lesson + "/starter.c");
   return text;
 }
 
@@ -53,13 +53,14 @@ void hand_out_lesson(const Lesson& lesson, const AskedCode& asked, const fs::pat
   fs::create_directories(to);
   for (const auto& entry : fs::directory_iterator(lesson.source)) {
     const fs::path name = entry.path().filename();
-    const bool given = name == "lesson.hpp" || name == "main.cpp" || name == "cases.cpp" || name == "expected.txt" ||
-                       name == "reader.hpp";
+    // broken.cu, whose sessions with the checker and gdb the page has as text, is the solution with one mistake.
+    const bool given = name.stem() == "main" || name == "cases.cpp" || name.extension() == ".hpp" ||
+                       (name.extension() == ".txt" && !fs::is_directory(entry.path()));
     if (given) fs::copy_file(entry.path(), to / name);
     if (name == "experiments")
       fs::copy(entry.path(), to / name, fs::copy_options::recursive);  // what comes out, no code
   }
-  write_text(to / "starter.cpp", asked.without_earlier_answers(read_text(lesson.starter), lesson.name));
+  write_text(to / ("starter" + lesson.ending), asked.without_earlier_answers(read_text(lesson.starter), lesson.name));
   write_text(to / "walkthrough.md", page_without_solution(read_text(lesson.source / "walkthrough.md"), lesson.name));
   write_text(to / "mistakes.toml", sentences_of(lesson));
   record_mistakes(lesson, to / lesson.recorded.filename());
