@@ -53,6 +53,21 @@ TEST_CASE("every page can be read in a terminal: nothing of its marks is left, a
   }
 }
 
+TEST_CASE("a text that cannot go into a lesson's program is said in one sentence") {
+  check_fails("run 16 --text 'Tom had a dog'", 2,
+              "no text goes into the program of 16_cuda_first; one goes into those of lessons 02, 03, 04, 05, 06, 07, "
+              "08, 08b, 09, 10, 11, 12, 13, 14, 15, 20 and 27");
+  check_fails("run 5 --text ''", 2, "--text: wanted a text, found an empty one");
+  check_fails("run 5 --text 'Zoë had a dog'", 2, "--text: the vocabulary of weights/decoder has no token for ë");
+  check_fails("run 9 --text 'a 🦊'", 2,
+              "--text: the vocabulary of weights/hybrid/09_multi_head has no token for 🦊");
+  check_fails("run 5 --text \"$(printf 'a\\377')\"", 2, "--text is not UTF-8");
+  check_fails("run 5 --text '" + std::string(64, '.') + "'", 2,
+              "--text: wanted at most 64 tokens, with the one that begins it, found 66");
+  check_fails("run 14 --text '" + std::string(1001, 'a') + "'", 2, "--text: wanted at most 1000 bytes, found 1001");
+  CHECK(run_rungs("completion words -- run").out == Contains("--text\n"));
+}
+
 TEST_CASE("progress names what was begun and what is next, for people and for scripts") {
   const Folder work;
   CHECK(learner(work, "progress").out == Contains(fmt::format("0 of {} passed", lesson_names().size()).c_str()));

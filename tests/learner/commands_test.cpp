@@ -90,6 +90,37 @@ TEST_CASE("run runs the solution until the learner's file has passed, and says w
   CHECK(learner.text == Contains("The solution's code runs.\n"));
 }
 
+TEST_CASE("a text goes into the programs of the lessons that take one") {
+  Learner learner;
+  const std::string text = "Mia lost her kite", with_text = " --text '" + text + "'";
+  for (const char* number :
+       {"02", "03", "04", "05", "06", "07", "08", "08b", "09", "10", "11", "12", "13", "14", "15", "20", "27"}) {
+    CAPTURE(number);
+    const bool numbers_alone = std::string(number) == "11" || std::string(number) == "12";
+    CHECK(learner.types("run " + std::string(number)) == 0);
+    const std::string usual = learner.out;
+    CHECK(usual.find("kite\n") == usual.npos);
+    CHECK(learner.types("run " + std::string(number) + with_text) == 0);
+    CHECK(learner.out != usual);
+    if (!numbers_alone) CHECK(learner.out == Contains("kite"));
+  }
+}
+
+TEST_CASE("a text goes into the learner's code, and a quote is no end of it") {
+  Learner learner;
+  const std::string code = solution_of("05_attention"), text = " --text \"Mia's kite\"";
+  CHECK(learner.types("run 5" + text) == 0);
+  const std::string right = learner.out;
+  CHECK(right == Contains("kite"));
+  learner.writes("05_attention", code);
+  CHECK(learner.types("run 5 --mine" + text) == 0);
+  CHECK(learner.text == Contains("Your code runs: "));
+  CHECK(learner.out == right);
+  learner.writes("05_attention", with(code, "std::sqrt(float(D))", "float(D)"));
+  CHECK(learner.types("run 5 --mine" + text) == 0);
+  CHECK(learner.out != right);
+}
+
 TEST_CASE("a blank start gives signatures, which compile, and a tensor can be printed without an include") {
   Learner learner;
   CHECK(learner.types("start 6 --blank") == 0);

@@ -25,9 +25,10 @@ int report_error(const std::exception& error);
 ///@{
 int list_lessons(bool json);
 struct RunCommand {
-  std::string lesson = {};              ///< a number ("6", "06"), a name, or the beginning of one
-  bool mine = false, solution = false;  ///< whose code; neither: the learner's where it passed
-  std::string on = "emulator";          ///< of a lesson about CUDA: "emulator", "gpu"
+  std::string lesson = {};               ///< a number ("6", "06"), a name, or the beginning of one
+  bool mine = false, solution = false;   ///< whose code; neither: the learner's where it passed
+  std::string on = "emulator";           ///< of a lesson about CUDA: "emulator", "gpu"
+  std::optional<std::string> text = {};  ///< what goes in, in place of the program's own
 };
 int run_lesson(const RunCommand& command);
 int start_lesson(const std::string& lesson, bool blank);  ///< blank: signatures alone

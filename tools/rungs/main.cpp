@@ -103,6 +103,7 @@ void add_learning(CommandLine& line) {
   run->add_option("LESSON", line.run.lesson, "its number (6, 06), its name, or the beginning of that")->required();
   CLI::Option* mine = run->add_flag("--mine", line.run.mine, "on your file, passed or not");
   run->add_flag("--solution", line.run.solution, "on the solution")->excludes(mine);
+  run->add_option("--text", line.run.text, "what goes in, in place of the program's own text");
   run->add_option("--on", line.run.on, "where your kernels run: on the emulator or a GPU")
       ->check(CLI::IsMember({"emulator", "gpu"}))
       ->capture_default_str();

@@ -68,6 +68,12 @@ std::optional<Lesson> lesson_after(const Lesson& lesson) {
   return std::nullopt;
 }
 
+std::string model_of(const Lesson& lesson) {
+  const int number = lesson.number();
+  if (number == 14) return "";
+  return number <= 8 ? "decoder" : number <= 13 ? "hybrid/" + lesson.name : "stories";
+}
+
 std::string nothing_there(const Lesson& lesson) {
   const fs::path folder = lesson.mine.parent_path();
   std::string renamed;

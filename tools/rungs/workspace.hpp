@@ -23,6 +23,9 @@ Lesson lesson_or_last(const std::string& word);
 /// The next in order, where there is one.
 std::optional<Lesson> lesson_after(const Lesson& lesson);
 
+/// The trained model whose vocabulary a lesson's program reads a text with, under weights/; "": it reads bytes.
+std::string model_of(const Lesson& lesson);
+
 /// Why there is no file of the lesson, with what was probably renamed: an error's sentence.
 std::string nothing_there(const Lesson& lesson);
 
