@@ -11,11 +11,11 @@ using namespace rungs::test;
 
 TEST_SUITE_BEGIN("cli");
 
-/// How many there are.
+/// All but stretches, which have no page of their own.
 static std::vector<std::string> lesson_names() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(RUNGS_SOURCE_DIR "/lessons"))
-    if (std::filesystem::exists(entry.path() / "lesson.hpp")) names.push_back(entry.path().filename());
+    if (std::filesystem::exists(entry.path() / "walkthrough.md")) names.push_back(entry.path().filename());
   return names;
 }
 
@@ -66,6 +66,22 @@ TEST_CASE("a text that cannot go into a lesson's program is said in one sentence
               "--text: wanted at most 64 tokens, with the one that begins it, found 66");
   check_fails("run 14 --text '" + std::string(1001, 'a') + "'", 2, "--text: wanted at most 1000 bytes, found 1001");
   CHECK(run_rungs("completion words -- run").out == Contains("--text\n"));
+}
+
+TEST_CASE("a stretch is found by its lesson, and counts nowhere") {
+  const Folder work;
+  check_fails("start 05 --stretch", 2, "05_attention has no stretch; there is one of lessons 06, 07, 08 and 09");
+  check_fails("check --stretch", 2, "--stretch is of a lesson: say which, as in rungs check 07 --stretch");
+  CHECK(learner(work, "run 07s").err == Contains("a stretch has no program; "));
+  CHECK(learner(work, "hint 07s").out == Contains("Stretch hint 1: "));
+  CHECK(learner(work, "hint 07").out == Contains("Hint 1: "));
+  CHECK(learner(work, "read 07s").out.starts_with("Lesson 7: "));
+  write_file(work / "07s_min_p.cpp", "// mine\n");
+  CHECK(learner(work, "read").out.starts_with("Lesson 7: "));
+  for (const char* command : {"list", "progress", "progress --json"}) {
+    CAPTURE(command);
+    CHECK(learner(work, command).out.find("07s") == std::string::npos);
+  }
 }
 
 TEST_CASE("progress names what was begun and what is next, for people and for scripts") {

@@ -121,6 +121,40 @@ TEST_CASE("a text goes into the learner's code, and a quote is no end of it") {
   CHECK(learner.out != right);
 }
 
+TEST_CASE("every stretch: its starter fails with its first step, its solution passes, and nothing is counted") {
+  const std::vector<Lesson> stretches = find_stretches(RUNGS_SOURCE_DIR, RUNGS_BINARY_DIR);
+  CHECK(stretches.size() >= 4);
+  for (const Lesson& l : stretches) {
+    Learner learner;
+    const std::string number = l.name.substr(0, 2);
+    INFO(l.name);
+    REQUIRE(learner.types("start " + number + " --stretch") == 0);
+    CHECK(learner.out == Contains(("check " + l.short_name() + "\n").c_str()));
+    CHECK(read_text(learner.file(l.name)) == read_text(l.starter));
+    CHECK(learner.types("check " + number + " --stretch") == 1);
+    CHECK(learner.text == Contains("The next thing to write is\n      step 1 of "));
+    CHECK(learner.text.find("solution.cpp") == std::string::npos);
+
+    learner.writes(l.name, solution_of(l.name));
+    CHECK(learner.types("check") == 0);  // the file saved last
+    CHECK(learner.text == Contains("Pass rate: 100.00%"));
+    CHECK(learner.text ==
+          Contains(("Compare yours with lessons/" + l.name + "/solution.cpp. A stretch counts nowhere: ").c_str()));
+    CHECK(learner.types("list") == 0);
+    CHECK(learner.out == Contains("\n0 of "));
+    CHECK(learner.out.find(l.name) == std::string::npos);
+  }
+}
+
+TEST_CASE("a stretch names the tensor that goes wrong, and the mistake") {
+  Learner learner;
+  learner.writes("09s_alibi", with(solution_of("09s_alibi"), "- slopes(h) * float(", "+ slopes(h) * float("));
+  CHECK(learner.types("check 09s") == 1);
+  CHECK(learner.text == Contains("weights is the first tensor that differs"));
+  CHECK(learner.text == Contains("the bias is added: tokens far away win."));
+  CHECK(learner.text == Contains("Read: walkthrough, \"Stretch: ALiBi\""));
+}
+
 TEST_CASE("a blank start gives signatures, which compile, and a tensor can be printed without an include") {
   Learner learner;
   CHECK(learner.types("start 6 --blank") == 0);

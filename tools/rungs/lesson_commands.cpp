@@ -81,11 +81,10 @@ int start_lesson(const std::string& word, bool blank) {
   copy_starter(lesson, blank);
   fmt::print("{}: {}.\n\n", lesson.name, lesson.title);
   fmt::print("  write   {}\n", short_path(lesson.mine));
-  fmt::print("  read    {}\n          {}\n", short_path(lesson.source / "walkthrough.md"),
-             short_path(lesson.source / "lesson.hpp"));
-  fmt::print(
-      "  see     {1} run {0}\n  check   {1} check {0}\n  or      {1} watch {0}, which checks whenever you save\n",
-      number, typed());
+  fmt::print("  read    {}{}\n          {}\n", short_path(lesson.page),
+             lesson.is_stretch() ? ", its last sections" : "", short_path(lesson.source / "lesson.hpp"));
+  if (!lesson.is_stretch()) fmt::print("  see     {} run {}\n", typed(), number);
+  fmt::print("  check   {1} check {0}\n  or      {1} watch {0}, which checks whenever you save\n", number, typed());
   return 0;
 }
 

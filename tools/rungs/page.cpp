@@ -17,14 +17,15 @@ namespace rungs {
 
 namespace fs = std::filesystem;
 
-static std::string page_of(const Lesson& lesson) { return read_text(lesson.source / "walkthrough.md"); }
+static std::string page_of(const Lesson& lesson) { return read_text(lesson.page); }
 
 std::vector<Hint> hints_of(const Lesson& lesson) {
   std::vector<Hint> hints;
-  const std::string begin = "<summary>Hint ", title_end = "</summary>", end = "</details>";
+  const std::string word = lesson.is_stretch() ? "Stretch hint " : "Hint ";
+  const std::string begin = "<summary>" + word, title_end = "</summary>", end = "</details>";
   const std::string page = page_of(lesson);
   for (size_t at = 0; (at = page.find(begin, at)) != page.npos;) {
-    at += begin.size() - 5;  // with the word
+    at += begin.size() - word.size();
     const size_t text = page.find(title_end, at), stop = page.find(end, at);
     if (text == page.npos || stop == page.npos || stop < text) break;
     Hint hint{page.substr(at, text - at), ""};
@@ -119,7 +120,8 @@ std::string plain_words(const std::string& text, bool colour) {
 }
 
 fs::path site_page(const Lesson& lesson) {
-  const fs::path page = fs::path(RUNGS_BINARY_DIR) / "docs/html" / ("lesson_" + lesson.name + ".html");
+  const fs::path page =
+      fs::path(RUNGS_BINARY_DIR) / "docs/html" / ("lesson_" + lesson.page.parent_path().filename().string() + ".html");
   return fs::exists(page) ? page : fs::path();
 }
 

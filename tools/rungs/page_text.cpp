@@ -47,7 +47,7 @@ class PageWriter {
       : lesson_(lesson),
         columns_(std::clamp<size_t>(columns, 20, 100)),
         colour_(colour),
-        page_(lines_of(read_text(lesson.source / "walkthrough.md"))) {}
+        page_(lines_of(read_text(lesson.page))) {}
 
   std::string text() {
     while (at_ < page_.size()) block();
@@ -178,7 +178,9 @@ void PageWriter::quoted(const std::string& line) {
   };
   const auto holds = [&] { return quoted_[quoted_at_].find(text) != std::string::npos; };
   if (what == "\\verbinclude")
-    show_if_there(text == lesson_.name + ".txt" ? lesson_.source / "expected.txt" : lessons / text);
+    show_if_there(text == lesson_.page.parent_path().filename().string() + ".txt"
+                      ? lesson_.page.parent_path() / "expected.txt"
+                      : lessons / text);
   if (what == "\\include") show_if_there(lessons / text);
   if (what == "\\dontinclude") {
     quoted_at_ = 0, quoted_.clear();

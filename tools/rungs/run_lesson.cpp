@@ -81,6 +81,9 @@ fs::path build_yours(const Lesson& lesson, const std::string& on) {
 
 int run_lesson(const RunCommand& command) {
   const Lesson lesson = lesson_called(command.lesson);
+  if (lesson.is_stretch())
+    throw UsageError(
+        fmt::format("a stretch has no program; `{} check {}` says whether it is right", typed(), lesson.short_name()));
   if (command.text) check_text(lesson, *command.text);
   const bool passed = standing_of(lesson) == Standing::passed,
              yours = command.mine || (passed && !command.solution) || !lesson.has_solution();
