@@ -1,4 +1,4 @@
-/// Lesson 6s: a stretch, a sliding window: a token reads the last few tokens alone.
+/// Lesson 6s: a sliding window, so that a token reads the last few alone.
 #pragma once
 
 #include "rungs/tensor/tensor.hpp"

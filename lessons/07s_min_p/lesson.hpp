@@ -1,4 +1,4 @@
-/// Lesson 7s: a stretch, min-p: a cut that follows how sure the model is.
+/// Lesson 7s: min-p, a cut that follows how sure the model is.
 #pragma once
 
 #include "rungs/tensor/tensor.hpp"

@@ -1,4 +1,4 @@
-/// Lesson 8s: a stretch, attention sinks: a cache that never grows.
+/// Lesson 8s: attention sinks, and a cache that never grows.
 #pragma once
 
 #include "rungs/model/weights.hpp"

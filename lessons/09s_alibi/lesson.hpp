@@ -1,4 +1,4 @@
-/// Lesson 9s: a stretch, ALiBi: no position embeddings; each head pays for distance.
+/// Lesson 9s: ALiBi, where distance costs and no position is embedded.
 #pragma once
 
 #include "rungs/tensor/tensor.hpp"

@@ -53,6 +53,35 @@ TEST_CASE("every page can be read in a terminal: nothing of its marks is left, a
   }
 }
 
+/// How often a part is in a text.
+static size_t count_of(const std::string& text, const std::string& part) {
+  size_t n = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != text.npos; at += part.size()) ++n;
+  return n;
+}
+
+TEST_CASE("every page becomes one file for a browser: each element ends, no mark is left, nothing is fetched") {
+  const Folder work;
+  for (const std::string& name : lesson_names()) {
+    CAPTURE(name);
+    REQUIRE(learner(work, "read " + name + " --html '" + work.path().string() + "/page.html'").status == 0);
+    const std::string page = read_text(work.path() / "page.html");
+    for (const char* element :
+         {"details", "summary", "pre", "table", "ul", "ol", "p", "h2", "b", "em", "span", "sub"}) {
+      CAPTURE(element);
+      const std::string tag = "<" + std::string(element);
+      CHECK(count_of(page, tag + ">") + count_of(page, tag + " ") == count_of(page, "</" + std::string(element) + ">"));
+    }
+    CHECK(page == Contains("<summary>Hint 1: "));
+    for (const char* mark : {"\\f[", "\\f$", "{#", "\\until", "\\dontinclude", "\\verbinclude", "@ref", "\\frac",
+                             "\x01", "\uE000", "<script src", "<link", "@import", "<iframe", "src=\"http"}) {
+      CAPTURE(mark);
+      CHECK(page.find(mark) == std::string::npos);
+    }
+  }
+  CHECK(learner(work, "read 6 --html /no/such/folder/page.html").status == 3);
+}
+
 TEST_CASE("a text that cannot go into a lesson's program is said in one sentence") {
   check_fails("run 16 --text 'Tom had a dog'", 2,
               "no text goes into the program of 16_cuda_first; one goes into those of lessons 02, 03, 04, 05, 06, 07, "

@@ -26,6 +26,7 @@ struct CommandLine {
   bool blank = false;    // of start
   bool stretch = false;  // of start, check and watch
   HintCommand hint = {};
+  ReadCommand read = {};
   CheckCommand check = {};
   RunCommand run = {};
   std::string shell = {};                          // of completion

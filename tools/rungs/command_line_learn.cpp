@@ -102,9 +102,12 @@ void add_learning_aids(CommandLine& line) {
   CLI::App* hint = add("hint", "the next of the page's hints", [&line] { return hint_lesson(line.hint); });
   hint->add_option("LESSON", line.hint.lesson, or_last);
   hint->add_flag("--all", line.hint.all, "every hint");
-  add("read", "the page of a lesson, in the browser or here", [&line] {
-    return read_lesson(line.lesson);
-  })->add_option("LESSON", line.lesson, or_last);
+  CLI::App* read =
+      add("read", "the page of a lesson, in the browser or here", [&line] { return read_lesson(line.read); });
+  read->add_option("LESSON", line.read.lesson, or_last);
+  read->add_flag("--terminal", line.read.in_terminal, "here, also where there is a browser");
+  read->add_option("--html", line.read.html, "write it as one page for a browser, which needs no site")
+      ->type_name("FILE");
   add("progress", "how far you are, and what is next", [&line] {
     return show_progress(line.list_as_json);
   })->add_flag("--json", line.list_as_json, "for scripts");

@@ -45,7 +45,12 @@ struct HintCommand {
   bool all = false;    ///< every hint, in place of the next
 };
 int hint_lesson(const HintCommand& command);
-int read_lesson(const std::string& lesson);  ///< "": as of check
+struct ReadCommand {
+  std::string lesson = {};   ///< "": as of check
+  std::string html = {};     ///< a file to write, in place of showing the page
+  bool in_terminal = false;  ///< also where there is a browser
+};
+int read_lesson(const ReadCommand& command);
 int show_progress(bool json);
 
 struct GradeOptions {
