@@ -84,7 +84,8 @@ std::string stretch_word(const std::string& word) {
   std::vector<std::string> others;
   for (const Lesson& stretch : all_stretches()) others.push_back(stretch.name.substr(0, 2));
   throw UsageError(fmt::format("{} has no stretch{}", lesson.name,
-                               others.empty() ? "" : "; there is one of lessons " + join(others)));
+                               others.empty() ? ": this copy of Rungs is a handout, which has none"
+                                              : "; there is one of lessons " + join(others)));
 }
 
 std::optional<Lesson> lesson_after(const Lesson& lesson) {
