@@ -12,11 +12,14 @@
 # A lesson whose solution is solution.cu is about CUDA. Its program runs the kernels on the host's engine, its runner
 # processes run them under the checker, and it takes part in rungs_mine_emulator. With KERNELS it calls those of kernels/. From broken.cu it has one program more,
 #   16_cuda_first_broken      kernels that are wrong on purpose, under the checker: for the page's sessions
+# add_lesson(07s_min_p STRETCH BUILDS_ON 07_generate), a stretch of lesson 07 that a learner may write and nobody grades, has
+# no program, no experiments and no page of its own: its section stands on the page of its lesson.
 # In a course's handout, which `rungs handout` writes, a lesson has starter.cpp or starter.cu in place of its solution, and
 # none of its known mistakes' code. Then there are its runners mine and starter, its program and piece on the learner's file, and
 #   06_causal_mask_lib        the learner's own file, for the lessons that build on it; `rungs` says which file that is
 # The functions above add_lesson are its parts, and read its variables: source, made, solution, ending, kernels, ...
 set_property(GLOBAL PROPERTY RUNGS_LESSONS "")
+set_property(GLOBAL PROPERTY RUNGS_STRETCHES "")
 
 # The one place that knows how a lesson's files end: as its program does.
 function(lesson_solution name out)
@@ -64,6 +67,10 @@ endfunction()
 # The solution, and for the runner processes of a lesson about CUDA the same under the checker; and the program.
 function(add_program name)
   add_solution(${name}_lib ${source} ${solution} ${below})
+  if(LESSON_STRETCH)
+    target_precompile_headers(${name}_lib REUSE_FROM common_headers)
+    return()
+  endif()
   if(kernels)
     set(files ${solution} ${source}/main.cu ${made}/starter.cu ${made}/mistakes.cu ${made}/versions.cu)
     kernel_sources(${files})
@@ -275,9 +282,11 @@ function(add_experiments name)
 endfunction()
 
 function(add_lesson_tests name)
-  add_test(NAME ${name}/expected COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> -DEXPECTED=${source}/expected.txt
-    -P ${PROJECT_SOURCE_DIR}/cmake/CompareOutput.cmake)
-  set_tests_properties(${name}/expected PROPERTIES TIMEOUT 60)
+  if(NOT LESSON_STRETCH)
+    add_test(NAME ${name}/expected COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> -DEXPECTED=${source}/expected.txt
+      -P ${PROJECT_SOURCE_DIR}/cmake/CompareOutput.cmake)
+    set_tests_properties(${name}/expected PROPERTIES TIMEOUT 60)
+  endif()
 
   add_executable(${name}_test ${made}/suites.cpp)
   set_source_files_properties(${made}/suites.cpp PROPERTIES GENERATED ON)
@@ -287,7 +296,7 @@ function(add_lesson_tests name)
 endfunction()
 
 function(add_lesson name)
-  cmake_parse_arguments(LESSON "KERNELS" "" "BUILDS_ON" ${ARGN})
+  cmake_parse_arguments(LESSON "KERNELS;STRETCH" "" "BUILDS_ON" ${ARGN})
   set(source ${PROJECT_SOURCE_DIR}/lessons/${name})
   set(references ${PROJECT_SOURCE_DIR}/weights/references/${name})
   set(made ${PROJECT_BINARY_DIR}/lessons/${name})
@@ -330,14 +339,20 @@ function(add_lesson name)
   endif()
   add_cases(${name})
   add_runners(${name})
-  add_yours(${name})
-  add_piece(${name})
   if(NOT handed_out)
     add_lesson_tests(${name})
-    add_experiments(${name})
   endif()
 
   string(REPLACE ";" " " line "${name};${LESSON_BUILDS_ON}")
+  if(LESSON_STRETCH)
+    set_property(GLOBAL APPEND_STRING PROPERTY RUNGS_STRETCHES "${line}\n")
+    return()
+  endif()
+  add_yours(${name})
+  add_piece(${name})
+  if(NOT handed_out)
+    add_experiments(${name})
+  endif()
   set_property(GLOBAL APPEND_STRING PROPERTY RUNGS_LESSONS "${line}\n")
 endfunction()
 
@@ -363,8 +378,11 @@ function(add_broken_kernels name)
   add_dependencies(${name}_sessions ${name}_broken)
 endfunction()
 
-# lessons.txt in the build folder: a line for each lesson, with the lessons it builds on.
+# lessons.txt in the build folder: a line for each lesson, with the lessons it builds on; stretches.txt the same.
 function(write_lesson_list)
-  get_property(lessons GLOBAL PROPERTY RUNGS_LESSONS)
-  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/lessons.txt CONTENT "${lessons}" @ONLY)
+  foreach(list LESSONS STRETCHES)
+    get_property(lines GLOBAL PROPERTY RUNGS_${list})
+    string(TOLOWER ${list}.txt file)
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/${file} CONTENT "${lines}" @ONLY)
+  endforeach()
 endfunction()

@@ -47,14 +47,14 @@ static std::string guesses(const Vocabulary& vocabulary, const Tensor& logits) {
   return text;
 }
 
-int main() {
+int main(int argc, char** argv) {
   const auto directory = weights_directory() / "decoder";
   const DecoderCheckpoint model(directory);
   const Vocabulary vocabulary(directory / "vocabulary.json");
   const DecoderWeights& w = model.weights;
   CpuOps ops;
 
-  const char* sentences[] = {"the cat and the dog", "the dog and the cat"};
+  const char* sentences[] = {"the cat and the dog", argc > 1 ? argv[1] : "the dog and the cat"};
   const Tensor first = tokens_of(vocabulary, sentences[0]);  // (T) i32
   Tensor x({first.count(), model.config.hidden_size});       // (T, C)
   embed(x, first, w.token_embedding, w.position_embedding);

@@ -33,7 +33,7 @@ static std::string guess(const Vocabulary& vocabulary, const Tensor& logits) {
   return fmt::format("'{}' {:.1f}%", vocabulary.tokens()[size_t(best - share.begin())], 100 * *best);
 }
 
-int main() {
+int main(int argc, char** argv) {
   const std::vector<std::string> names = {"one to four", "ten times that", "plus a hundred", "a thousandth",
                                           "all equal"};
   Tensor x({5, 4}), out({5, 4}), weight({4}), bias({4});  // x, out: (T, C); weight, bias: (C)
@@ -52,7 +52,7 @@ int main() {
   const auto directory = weights_directory() / "decoder";
   const DecoderCheckpoint model(directory);
   const Vocabulary vocabulary(directory / "vocabulary.json");
-  std::vector<int32_t> ids = vocabulary.encode("the cat and the dog");
+  std::vector<int32_t> ids = vocabulary.encode(argc > 1 ? argv[1] : "the cat and the dog");
   ids.insert(ids.begin(), *vocabulary.bos());
   const Tensor tokens = Tensor::view_of(ids.data(), {int64_t(ids.size())}, DType::i32);  // (T)
   const int64_t T = tokens.count();

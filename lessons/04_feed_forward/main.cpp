@@ -28,7 +28,7 @@ double length(int64_t t, const Tensor& x, const Tensor& y = {}) {
   return std::sqrt(sum);
 }
 
-int main() {
+int main(int argc, char** argv) {
   // Two matrices in a row are one, here the zero. With ReLU between them they give the absolute value.
   CpuOps ops;
   const Tensor up = tensor({2, 1}, {1, -1}), down = tensor({1, 2}, {1, 1});
@@ -57,7 +57,8 @@ int main() {
   const Vocabulary vocabulary(weights_directory() / "decoder/vocabulary.json");
   std::map<std::string, Tensor> seen;
   watch_taps([&](const std::string& name, const Tensor& tapped) { seen[name] = tapped.copy(); });
-  for (const char* text : {"Lily had a red ball. She took the", "Tom had a new drum. Tom lost the"}) {
+  const char* second = argc > 1 ? argv[1] : "Tom had a new drum. Tom lost the";
+  for (const char* text : {"Lily had a red ball. She took the", second}) {
     std::vector<int32_t> ids = vocabulary.encode(text);
     ids.insert(ids.begin(), *vocabulary.bos());
     const Tensor tokens = Tensor::view_of(ids.data(), {int64_t(ids.size())}, DType::i32);  // (T)

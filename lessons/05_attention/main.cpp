@@ -22,7 +22,7 @@ Tensor tensor(const Shape& shape, std::initializer_list<float> values) {
   return t;
 }
 
-int main() {
+int main(int argc, char** argv) {
   // Three words, D = 2: small enough for a pencil.
   const std::vector<std::string> three = {"Lily", "ball", "took"};
   const Tensor q = tensor({3, 2}, {0, 0, 0, 2, 2, 1}), k = tensor({3, 2}, {0, 1, 1, 0, 0, 0});
@@ -58,7 +58,7 @@ int main() {
   // The trained decoder reads a sentence, with nothing hidden from any word.
   const DecoderCheckpoint model(weights_directory() / "decoder");
   const Vocabulary vocabulary(weights_directory() / "decoder/vocabulary.json");
-  std::vector<int32_t> ids = vocabulary.encode("Lily had a red ball. She took the");
+  std::vector<int32_t> ids = vocabulary.encode(argc > 1 ? argv[1] : "Lily had a red ball. She took the");
   ids.insert(ids.begin(), *vocabulary.bos());
   const int64_t T = int64_t(ids.size());
   Tensor logits({T, model.config.vocab_size}), weights;  // (T, V), (T, T)

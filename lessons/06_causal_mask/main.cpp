@@ -26,7 +26,7 @@ void show(const std::string& title, const Tensor& weights, const std::vector<std
   }
 }
 
-int main() {
+int main(int argc, char** argv) {
   // Three ways to hide the last key from a query whose scores are 0, 1 and 3.
   float scores[] = {0, 1, -INFINITY, 0, 1, 0, 0, 1, 3};
   Tensor ways = Tensor::view_of(scores, {3, 3}, DType::f32);
@@ -55,7 +55,7 @@ int main() {
     return text;
   };
   // One layer without its mask and with it.
-  const std::string sentence = "Lily had a red ball. She took the";
+  const std::string usual = "Lily had a red ball. She took the", sentence = argc > 1 ? argv[1] : usual;
   std::map<std::string, Tensor> seen;
   watch_taps([&](const std::string& name, const Tensor& tapped) { seen[name] = tapped.copy(); });
   next_word(sentence, lesson_06::decoder_forward);
@@ -67,12 +67,12 @@ int main() {
 
   // What follows a word must not change the guess made after it.
   fmt::print("\n{:40}no mask     mask\n", "The word after \"red\"");
-  for (const std::string& text : {std::string("Lily had a red"), sentence})
+  for (const std::string& text : {std::string("Lily had a red"), usual})
     fmt::print("  {:36}{}{}\n", text, best(next_word(text, lesson_05::decoder_forward), 4, 1),
                best(next_word(text, lesson_06::decoder_forward), 4, 1));
   fmt::print("\nThe next word, with the mask\n");
   for (const char* text : {"Once upon a time, there was a", "Mia could not find", "Leo could not find",
-                           "Tom gave Lily a cake. Lily ate the"}) {
+                           argc > 1 ? argv[1] : "Tom gave Lily a cake. Lily ate the"}) {
     const Tensor probabilities = next_word(text, lesson_06::decoder_forward);
     fmt::print("  {:36}{}\n", text, best(probabilities, probabilities.rows() - 1, 3));
   }

@@ -14,17 +14,19 @@
 using namespace rungs;
 using Ids = std::vector<int32_t>;
 
-int main() {
+int main(int argc, char** argv) {
   const DecoderCheckpoint model(weights_directory() / "decoder");
   const Vocabulary words(weights_directory() / "decoder" / "vocabulary.json");
-  Ids once = words.encode("Once upon a time"), ben = words.encode("Ben found a red");
+  const char* text = argc > 1 ? argv[1] : "Once upon a time";
+  Ids once = words.encode(text), ben = words.encode("Ben found a red");
   for (Ids* prompt : {&once, &ben}) prompt->insert(prompt->begin(), *words.bos());
   const int64_t T = 5, V = words.size();
   CpuOps ops;
-  Tensor logits({T, V}), p({V});  // (T, V), (V)
+  const int64_t P = int64_t(once.size());
+  Tensor logits({P, V}), p({V});  // (P, V), (V)
 
   fmt::print("Row t of the logits scores what follows token t\n");
-  lesson_06::decoder_forward(ops, logits, Tensor::view_of(once.data(), {T}, DType::i32), model.weights);
+  lesson_06::decoder_forward(ops, logits, Tensor::view_of(once.data(), {P}, DType::i32), model.weights);
   for (size_t t = 0; t < once.size(); ++t) {
     lesson_07::probabilities(p, logits[int64_t(t)], {.temperature = 0});
     fmt::print("  row {}: after {:<7}{}\n", t, words.tokens()[size_t(once[t])], words.text_of(lesson_07::sample(p, 0)));
@@ -32,6 +34,7 @@ int main() {
 
   fmt::print("\nThe word after \"Ben found a red\", by probability\n");
   fmt::print("{:22}  drum   hat  ball train  boat   box  kite  book  bell  doll  rest\n", "");
+  logits = Tensor({T, V});  // (T, V)
   lesson_06::decoder_forward(ops, logits, Tensor::view_of(ben.data(), {T}, DType::i32), model.weights);
   const std::pair<const char*, SampleOptions> settings[] = {
       {"temperature 1", {1}}, {"temperature 0.5", {0.5}},      {"temperature 0", {0}},
@@ -52,7 +55,7 @@ int main() {
     return lesson_07::generate(ops, model.weights, ids, options, [&] { return draw(random); });
   };
   const auto show = [&](const char* how, const Ids& made) {
-    fmt::print("\n{}\n  Once upon a time{}\n", how, words.decode(made));
+    fmt::print("\n{}\n  {}{}\n", how, text, words.decode(made));
   };
   show("greedy", generate(once, {0}, 0));
   show("temperature 0.8, seed 1", generate(once, {0.8}, 1));
@@ -68,7 +71,7 @@ int main() {
 
   int64_t fed = 0;  // rows of x, which the model taps once a call
   watch_taps([&](const std::string& name, const Tensor& x) { fed += name == "x" ? x.dim(0) : 0; });
-  fmt::print("\nTokens fed after a prompt of 5\n");
+  fmt::print("\nTokens fed after a prompt of {}\n", P);
   for (const int64_t n : {16, 32, 64, 128}) {
     fed = 0;
     generate(once, {0}, 0, n);

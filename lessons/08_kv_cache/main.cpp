@@ -23,16 +23,17 @@ struct CountingOps : CpuOps {
   }
 };
 
-int main() {
+int main(int argc, char** argv) {
   const DecoderCheckpoint model(weights_directory() / "decoder");
   const Vocabulary words(weights_directory() / "decoder" / "vocabulary.json");
   const int64_t L = model.config.num_layers, D = model.config.head_dim, V = words.size();
   CountingOps ops;
-  Ids prompt = words.encode("Once upon a time, there");
+  Ids prompt = words.encode(argc > 1 ? argv[1] : "Once upon a time, there");
   prompt.insert(prompt.begin(), *words.bos());
 
+  const int64_t T = int64_t(prompt.size()), half = (T + 1) / 2;
   KvCache cache;
-  for (int64_t i = 0; i < L; ++i) cache.layers.push_back({Tensor({7, D}), Tensor({7, D})});  // (capacity, D)
+  for (int64_t i = 0; i < L; ++i) cache.layers.push_back({Tensor({T, D}), Tensor({T, D})});  // (capacity, D)
   const auto feed = [&](int64_t first, int64_t n) {
     const Tensor tokens = Tensor::view_of(prompt.data() + first, {n}, DType::i32);  // (n)
     Tensor logits({n, V});                                                          // (n, V)
@@ -46,19 +47,20 @@ int main() {
     watch_taps({});
     fmt::print("\n");
   };
-  feed(0, 7);  // the prompt in one call
-  feed(0, 4);  // the same in two: the rows of the second are the last three of the first
-  feed(4, 3);
+  feed(0, T);     // the prompt in one call
+  feed(0, half);  // the same in two: the rows of the second are the last of the first
+  feed(half, T - half);
 
   const auto made = [&](const auto& generate, int64_t n) {
     ops.rows = 0;
     return generate(ops, model.weights, prompt, {.max_tokens = n}, [] { return 0.0; });
   };
+  const std::string& end = words.tokens()[size_t(prompt.back())];
   fmt::print("The same text\n");
-  fmt::print("  lesson 7: ... there {}\n", words.decode(made(lesson_07::generate, 16)));
-  fmt::print("  lesson 8: ... there {}\n", words.decode(made(lesson_08::generate, 16)));
+  fmt::print("  lesson 7: ...{} {}\n", end, words.decode(made(lesson_07::generate, 16)));
+  fmt::print("  lesson 8: ...{} {}\n", end, words.decode(made(lesson_08::generate, 16)));
 
-  fmt::print("\nRows multiplied by a weight matrix, after a prompt of 7 tokens\n");
+  fmt::print("\nRows multiplied by a weight matrix, after a prompt of {} tokens\n", T);
   for (const int64_t n : {1, 16, 32, 64, 128}) {
     made(lesson_07::generate, n);
     const int64_t without = ops.rows;

@@ -120,11 +120,11 @@ static void learn(DecoderCheckpoint& model, const Vocabulary& words, Stories& st
   fmt::print("time to learn: {:.1f} s\n", now() - start);
 }
 
-int main() {
+int main(int argc, char** argv) {
   DecoderCheckpoint model(weights_directory() / "decoder");
   const Vocabulary words(weights_directory() / "decoder" / "vocabulary.json");
   look_at("Once upon a time, there was a little girl", model.weights, words);
-  look_at("Once upon a girl, there was a little time", model.weights, words);
+  look_at(argc > 1 ? argv[1] : "Once upon a girl, there was a little time", model.weights, words);
 
   Stories stories;
   fmt::print("On {} contexts of {} tokens that it was not trained on: loss {:.4f}\n\n", stories.rows.dim(0),

@@ -15,7 +15,7 @@
 using namespace rungs;
 using Ids = std::vector<int32_t>;
 
-int main() {
+int main(int argc, char** argv) {
   Tensor x({2, 6});  // (N, H·D): two tokens, three heads of width 2
   for (int64_t i = 0; i < x.count(); ++i) x.flat(i) = float(i);
   const std::vector<std::string> tokens{"token 0", "token 1"};
@@ -47,7 +47,7 @@ int main() {
     return text;
   };
 
-  const Ids begin = ids("Once upon a time, there was a");
+  const Ids begin = ids(argc > 1 ? argv[1] : "Once upon a time, there was a");
   std::vector<std::string> names;
   for (const int32_t id : begin) names.push_back(words.tokens()[size_t(id)]);
   watch_taps([&](const std::string& name, const Tensor& weights) {  // (H, T, S)
@@ -64,7 +64,7 @@ int main() {
 
   fmt::print("\nthe next word\n");
   for (const char* sentence : {"Lily had a red ball. She took the", "Leo could not find", "Mia could not find",
-                               "Tom gave Lily a cake. Lily ate the"}) {
+                               argc > 1 ? argv[1] : "Tom gave Lily a cake. Lily ate the"}) {
     Tensor logits = logits_behind(ids(sentence));
     Tensor last = logits.view_rows(logits.dim(0) - 1, 1);  // (1, V)
     lesson_05::softmax(last);

@@ -19,7 +19,7 @@ static void print_groups(int64_t H, int64_t G) {
   fmt::print("\n");
 }
 
-int main() {
+int main(int argc, char** argv) {
   fmt::print("the key/value head that query head 0, 1, 2, ... reads\n");
   for (const int64_t G : {6, 3, 2, 1}) print_groups(6, G);
 
@@ -42,14 +42,15 @@ int main() {
   const DecoderCheckpoint model(weights_directory() / "hybrid" / "10_grouped_query");
   const Vocabulary words(weights_directory() / "hybrid" / "10_grouped_query" / "vocabulary.json");
   const Config& c = model.config;
-  Ids text = words.encode("Once upon a time, there was a");
+  const char* begin = argc > 1 ? argv[1] : "Once upon a time, there was a";
+  Ids text = words.encode(begin);
   text.insert(text.begin(), *words.bos());
   const size_t prompt = text.size();
   KvCache cache;
-  const Shape room{64, c.num_kv_heads, c.head_dim};  // (capacity, G, D)
+  const Shape room{int64_t(prompt) + 23, c.num_kv_heads, c.head_dim};  // (capacity, G, D)
   for (int64_t i = 0; i < c.num_layers; ++i) cache.layers.push_back({Tensor(room), Tensor(room)});
   CpuOps ops;
-  for (int64_t start = 0; text.size() < 32;) {  // feed what is new, take the most probable token
+  for (int64_t start = 0; text.size() < prompt + 23;) {  // feed what is new, take the most probable token
     const int64_t T = int64_t(text.size()) - start;
     Tensor logits({T, c.vocab_size});  // (T, V)
     lesson_10::decoder_forward(ops, logits, Tensor::view_of(text.data() + start, {T}, DType::i32), model.weights, cache,
@@ -58,5 +59,5 @@ int main() {
     const Tensor last = logits[T - 1];  // (V)
     text.push_back(int32_t(std::max_element(last.data(), last.data() + c.vocab_size) - last.data()));
   }
-  fmt::print("\nOnce upon a time, there was a {}\n", words.decode({text.begin() + std::ptrdiff_t(prompt), text.end()}));
+  fmt::print("\n{} {}\n", begin, words.decode({text.begin() + std::ptrdiff_t(prompt), text.end()}));
 }

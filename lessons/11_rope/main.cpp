@@ -43,7 +43,7 @@ static Tensor logits_at(int64_t first, const Ids& text, const char* name, Forwar
   return logits.view_rows(T - 1, 1).copy();
 }
 
-int main() {
+int main(int argc, char** argv) {
   Tensor cos({128, 2}), sin({128, 2});  // (context, D/2)
   lesson_11::rope_table(cos, sin, 10000);
   const std::vector<std::string> positions{"position 0", "position 1", "position 2", "position 3"};
@@ -62,7 +62,7 @@ int main() {
                score(cos, sin, start + 3, start), start + 2, score(cos, sin, start + 3, start + 2));
 
   const Vocabulary words(weights_directory() / "hybrid" / "11_rope" / "vocabulary.json");
-  Ids text = words.encode("Once upon a time, there was a");
+  Ids text = words.encode(argc > 1 ? argv[1] : "Once upon a time, there was a");
   text.insert(text.begin(), *words.bos());
   const auto change = [&](int64_t first, const char* name, Forward forward) {
     const Tensor here = logits_at(0, text, name, forward), there = logits_at(first, text, name, forward);

@@ -29,7 +29,7 @@ static double share_of_the_mean(const Tensor& x) {
   return share;
 }
 
-int main() {
+int main(int argc, char** argv) {
   const std::vector<std::string> names = {"one to four", "ten times that", "plus a hundred", "both signs", "all equal"};
   Tensor x({5, 4}), out({5, 4}), weight({4}), bias({4});  // x, out: (T, C); weight, bias: (C)
   for (int64_t c = 0; c < 4; ++c) {
@@ -49,13 +49,14 @@ int main() {
   watch_taps([&](const std::string& tap, const Tensor& stream) {
     if (tap.ends_with("x")) share[tap] = share_of_the_mean(stream);
   });
+  const char* text = argc > 1 ? argv[1] : "Once upon a time, there was a girl named Lily. She had a red ball.";
   fmt::print("\nshare of the mean in the mean square of the stream, in percent\n{:<16}{:>12}{:>16}{:>16}\n", "",
              "embedding", "after layer 0", "after layer 1");
   for (const char* name : {"11_rope", "12_rms_norm"}) {
     const auto directory = weights_directory() / "hybrid" / name;
     const DecoderCheckpoint model(directory);
     const Vocabulary words(directory / "vocabulary.json");
-    std::vector<int32_t> ids = words.encode("Once upon a time, there was a girl named Lily. She had a red ball.");
+    std::vector<int32_t> ids = words.encode(text);
     ids.insert(ids.begin(), *words.bos());
     const int64_t T = int64_t(ids.size());
     const Shape rows{T, model.config.num_kv_heads, model.config.head_dim};  // (capacity, G, D)

@@ -21,7 +21,7 @@ Tensor tensor(const Shape& shape, std::initializer_list<float> values) {
   return t;
 }
 
-int main() {
+int main(int argc, char** argv) {
   // The function, beside the one that it replaces.
   const Tensor x = tensor({1, 9}, {-6, -4, -2, -1, 0, 1, 2, 4, 6});
   Tensor relu = x.copy(), silu = x.copy();
@@ -49,7 +49,7 @@ int main() {
     const auto directory = weights_directory() / "hybrid" / name;
     const DecoderCheckpoint model(directory);
     const Vocabulary words(directory / "vocabulary.json");
-    std::vector<int32_t> ids = words.encode("Lily had a red ball. She took the");
+    std::vector<int32_t> ids = words.encode(argc > 1 ? argv[1] : "Lily had a red ball. She took the");
     ids.insert(ids.begin(), *words.bos());
     const int64_t T = int64_t(ids.size()), F = model.config.intermediate_size;
     const Shape rows{T, model.config.num_kv_heads, model.config.head_dim};  // (capacity, G, D)

@@ -27,7 +27,7 @@ static int64_t characters(const std::string& text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return character_length(uint8_t(c)) > 0; });
 }
 
-int main() {
+int main(int argc, char** argv) {
   const BpeTables bpe = load_bpe_tables(weights_directory() / "references/models/bpe_small/tokenizer.json");
   fmt::print("{} tokens: {} special, 256 bytes, {} made by merges\n", bpe.tokens.size(), bpe.specials.size(),
              bpe.merges.size());
@@ -50,14 +50,13 @@ int main() {
   }
 
   // Whole texts: pieces, then tokens.
-  const std::string text = "<bos>Tom  said: it's 20245<eos>";
+  const std::string plain = argc > 1 ? argv[1] : "Tom  said: it's 20245", text = "<bos>" + plain + "<eos>";
   const std::vector<int32_t> ids = encode(bpe, text);
   fmt::print(
       "\n\n{}\n  pieces {}\n  tokens {}\n", text,
       [&] {
         std::string pieces;
-        for (const std::string_view piece : bpe.split("Tom  said: it's 20245"))
-          pieces += "[" + std::string(piece) + "]";
+        for (const std::string_view piece : bpe.split(plain)) pieces += "[" + std::string(piece) + "]";
         return pieces;
       }(),
       row_of(bpe, ids.data(), int64_t(ids.size())));

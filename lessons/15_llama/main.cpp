@@ -33,7 +33,7 @@ struct LessonOps : CpuOps {
   void silu_mul(Tensor& gate, const Tensor& up) override { lesson_13::swiglu(gate, up); }
 };
 
-int main() {
+int main(int argc, char** argv) {
   LlamaCheckpoint model(weights_directory() / "stories");
   model.weights.rotary = lesson_15::rotary_table(model.config.rope, model.config.head_dim, model.config.max_seq_len);
   model.weights.output = lesson_15::output_weight(model.file, model.config);
@@ -46,7 +46,8 @@ int main() {
         ops, model.weights, model.config.bos, prompts, options, [](int64_t) { return 0.0; }, [](int64_t, int32_t) {});
   };
 
-  const std::vector<std::string> texts = {"Once upon a time, there was a little", "One day,", "cat => chat\ndog =>"};
+  const std::vector<std::string> texts = {argc > 1 ? argv[1] : "Once upon a time, there was a little", "One day,",
+                                          "cat => chat\ndog =>"};
   std::string rows;
   watch_taps([&](const auto& name, const auto& x) { rows += name == "x" ? fmt::format(" {}", x.dim(0)) : ""; });
   CpuOps library;

@@ -28,12 +28,13 @@ static LlamaWeights bring(const LlamaWeights& w) {
   return d;
 }
 
-int main() {
+int main(int argc, char** argv) {
   const LlamaCheckpoint file(weights_directory() / "stories");
   const Config& c = file.config;
   const LlamaWeights w = bring(file.weights);
   const auto words = load_tokenizer(weights_directory() / "stories");
-  std::vector<int32_t> prompt = words->encode("Once upon a time, there was a little");
+  const char* text = argc > 1 ? argv[1] : "Once upon a time, there was a little";
+  std::vector<int32_t> prompt = words->encode(text);
   prompt.insert(prompt.begin(), c.bos);
   const int64_t T = int64_t(prompt.size()), steps = 24, capacity = T + steps;
 
@@ -78,7 +79,7 @@ int main() {
   const double seconds = now() - start;
   CUDA_CHECK(cudaStreamDestroy(stream));
 
-  fmt::print("Once upon a time, there was a little ...{}\n\n", words->decode(made));
+  fmt::print("{} ...{}\n\n", text, words->decode(made));
   fmt::print("{} tokens, {} bytes back from the device for all of them\n", made.size(), made.size() * sizeof(int32_t));
   fmt::print("the logits of each step, {} bytes, stayed there\n", c.vocab_size * int64_t(sizeof(float)));
   fmt::print("\ntime of one token, in the emulator on this CPU: {:.1f} ms\n", 1e3 * seconds / double(steps));

@@ -69,11 +69,11 @@ struct Pair {
   }
 };
 
-int main() {
+int main(int argc, char** argv) {
   count_tokens();
 
   const Pair pair;
-  const std::string begin = "Once upon a time";
+  const std::string begin = argc > 1 ? argv[1] : "Once upon a time";
   lesson_27::Counts greedy;
   const Tokens made = pair.write(begin, 0, 4, 1, greedy);
   const Tokens alone =

@@ -11,11 +11,11 @@ using namespace rungs::test;
 
 TEST_SUITE_BEGIN("cli");
 
-/// How many there are.
+/// All but stretches, which have no page of their own.
 static std::vector<std::string> lesson_names() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(RUNGS_SOURCE_DIR "/lessons"))
-    if (std::filesystem::exists(entry.path() / "lesson.hpp")) names.push_back(entry.path().filename());
+    if (std::filesystem::exists(entry.path() / "walkthrough.md")) names.push_back(entry.path().filename());
   return names;
 }
 
@@ -50,6 +50,66 @@ TEST_CASE("every page can be read in a terminal: nothing of its marks is left, a
       CAPTURE(mark);
       CHECK(page.out.find(mark) == std::string::npos);
     }
+  }
+}
+
+/// How often a part is in a text.
+static size_t count_of(const std::string& text, const std::string& part) {
+  size_t n = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != text.npos; at += part.size()) ++n;
+  return n;
+}
+
+TEST_CASE("every page becomes one file for a browser: each element ends, no mark is left, nothing is fetched") {
+  const Folder work;
+  for (const std::string& name : lesson_names()) {
+    CAPTURE(name);
+    REQUIRE(learner(work, "read " + name + " --html '" + work.path().string() + "/page.html'").status == 0);
+    const std::string page = read_text(work.path() / "page.html");
+    for (const char* element :
+         {"details", "summary", "pre", "table", "ul", "ol", "p", "h2", "b", "em", "span", "sub"}) {
+      CAPTURE(element);
+      const std::string tag = "<" + std::string(element);
+      CHECK(count_of(page, tag + ">") + count_of(page, tag + " ") == count_of(page, "</" + std::string(element) + ">"));
+    }
+    CHECK(page == Contains("<summary>Hint 1: "));
+    for (const char* mark : {"\\f[", "\\f$", "{#", "\\until", "\\dontinclude", "\\verbinclude", "@ref", "\\frac",
+                             "\x01", "\uE000", "<script src", "<link", "@import", "<iframe", "src=\"http"}) {
+      CAPTURE(mark);
+      CHECK(page.find(mark) == std::string::npos);
+    }
+  }
+  CHECK(learner(work, "read 6 --html /no/such/folder/page.html").status == 3);
+}
+
+TEST_CASE("a text that cannot go into a lesson's program is said in one sentence") {
+  check_fails("run 16 --text 'Tom had a dog'", 2,
+              "no text goes into the program of 16_cuda_first; one goes into those of lessons 02, 03, 04, 05, 06, 07, "
+              "08, 08b, 09, 10, 11, 12, 13, 14, 15, 20 and 27");
+  check_fails("run 5 --text ''", 2, "--text: wanted a text, found an empty one");
+  check_fails("run 5 --text 'Zoë had a dog'", 2, "--text: the vocabulary of weights/decoder has no token for ë");
+  check_fails("run 9 --text 'a 🦊'", 2,
+              "--text: the vocabulary of weights/hybrid/09_multi_head has no token for 🦊");
+  check_fails("run 5 --text \"$(printf 'a\\377')\"", 2, "--text is not UTF-8");
+  check_fails("run 5 --text '" + std::string(64, '.') + "'", 2,
+              "--text: wanted at most 64 tokens, with the one that begins it, found 66");
+  check_fails("run 14 --text '" + std::string(1001, 'a') + "'", 2, "--text: wanted at most 1000 bytes, found 1001");
+  CHECK(run_rungs("completion words -- run").out == Contains("--text\n"));
+}
+
+TEST_CASE("a stretch is found by its lesson, and counts nowhere") {
+  const Folder work;
+  check_fails("start 05 --stretch", 2, "05_attention has no stretch; there is one of lessons 04, 06, 07, 08 and 09");
+  check_fails("check --stretch", 2, "--stretch is of a lesson: say which, as in rungs check 07 --stretch");
+  CHECK(learner(work, "run 07s").err == Contains("a stretch has no program; "));
+  CHECK(learner(work, "hint 07s").out == Contains("Stretch hint 1: "));
+  CHECK(learner(work, "hint 07").out == Contains("Hint 1: "));
+  CHECK(learner(work, "read 07s").out.starts_with("Lesson 7: "));
+  write_file(work / "07s_min_p.cpp", "// mine\n");
+  CHECK(learner(work, "read").out.starts_with("Lesson 7: "));
+  for (const char* command : {"list", "progress", "progress --json"}) {
+    CAPTURE(command);
+    CHECK(learner(work, command).out.find("07s") == std::string::npos);
   }
 }
 

@@ -40,6 +40,20 @@ TEST_CASE("lessons are found in the order of the list") {
   CHECK(all[1].mine.filename() == "06_causal_mask.cpp");
 }
 
+TEST_CASE("a stretch has the page of its lesson, and is none of the lessons") {
+  const Trees trees;
+  write_file(trees.build / "stretches.txt", "06s_window 05_attention\n");
+  std::filesystem::create_directories(trees.source / "lessons/06s_window");
+  write_file(trees.source / "lessons/06s_window/lesson.hpp", "/// Lesson 6s: a stretch.\n");
+  const std::vector<Lesson> stretches = find_stretches(trees.source.path(), trees.build.path());
+  REQUIRE(stretches.size() == 1);
+  CHECK(stretches[0].is_stretch());
+  CHECK(stretches[0].short_name() == "06s");
+  CHECK(stretches[0].page == trees.source / "lessons/06_causal_mask/walkthrough.md");
+  CHECK(trees.find().size() == 2);
+  CHECK_FALSE(trees.find()[1].is_stretch());
+}
+
 TEST_CASE("what a learner writes ends as the lesson's program does") {
   const Trees trees;
   write_file(trees.source / "lessons/06_causal_mask/main.cu", "");

@@ -90,6 +90,71 @@ TEST_CASE("run runs the solution until the learner's file has passed, and says w
   CHECK(learner.text == Contains("The solution's code runs.\n"));
 }
 
+TEST_CASE("a text goes into the programs of the lessons that take one") {
+  Learner learner;
+  const std::string text = "Mia lost her kite", with_text = " --text '" + text + "'";
+  for (const char* number :
+       {"02", "03", "04", "05", "06", "07", "08", "08b", "09", "10", "11", "12", "13", "14", "15", "20", "27"}) {
+    CAPTURE(number);
+    const bool numbers_alone = std::string(number) == "11" || std::string(number) == "12";
+    CHECK(learner.types("run " + std::string(number)) == 0);
+    const std::string usual = learner.out;
+    CHECK(usual.find("kite\n") == usual.npos);
+    CHECK(learner.types("run " + std::string(number) + with_text) == 0);
+    CHECK(learner.out != usual);
+    if (!numbers_alone) CHECK(learner.out == Contains("kite"));
+  }
+}
+
+TEST_CASE("a text goes into the learner's code, and a quote is no end of it") {
+  Learner learner;
+  const std::string code = solution_of("05_attention"), text = " --text \"Mia's kite\"";
+  CHECK(learner.types("run 5" + text) == 0);
+  const std::string right = learner.out;
+  CHECK(right == Contains("kite"));
+  learner.writes("05_attention", code);
+  CHECK(learner.types("run 5 --mine" + text) == 0);
+  CHECK(learner.text == Contains("Your code runs: "));
+  CHECK(learner.out == right);
+  learner.writes("05_attention", with(code, "std::sqrt(float(D))", "float(D)"));
+  CHECK(learner.types("run 5 --mine" + text) == 0);
+  CHECK(learner.out != right);
+}
+
+TEST_CASE("every stretch: its starter fails with its first step, its solution passes, and nothing is counted") {
+  const std::vector<Lesson> stretches = find_stretches(RUNGS_SOURCE_DIR, RUNGS_BINARY_DIR);
+  CHECK(stretches.size() >= 5);
+  for (const Lesson& l : stretches) {
+    Learner learner;
+    const std::string number = l.name.substr(0, 2);
+    INFO(l.name);
+    REQUIRE(learner.types("start " + number + " --stretch") == 0);
+    CHECK(learner.out == Contains(("check " + l.short_name() + "\n").c_str()));
+    CHECK(read_text(learner.file(l.name)) == read_text(l.starter));
+    CHECK(learner.types("check " + number + " --stretch") == 1);
+    CHECK(learner.text == Contains("The next thing to write is\n      step 1 of "));
+    CHECK(learner.text.find("solution.cpp") == std::string::npos);
+
+    learner.writes(l.name, solution_of(l.name));
+    CHECK(learner.types("check") == 0);  // the file saved last
+    CHECK(learner.text == Contains("Pass rate: 100.00%"));
+    CHECK(learner.text ==
+          Contains(("Compare yours with lessons/" + l.name + "/solution.cpp. A stretch counts nowhere: ").c_str()));
+    CHECK(learner.types("list") == 0);
+    CHECK(learner.out == Contains("\n0 of "));
+    CHECK(learner.out.find(l.name) == std::string::npos);
+  }
+}
+
+TEST_CASE("a stretch names the tensor that goes wrong, and the mistake") {
+  Learner learner;
+  learner.writes("09s_alibi", with(solution_of("09s_alibi"), "- slopes(h) * float(", "+ slopes(h) * float("));
+  CHECK(learner.types("check 09s") == 1);
+  CHECK(learner.text == Contains("weights is the first tensor that differs"));
+  CHECK(learner.text == Contains("the bias is added: tokens far away win."));
+  CHECK(learner.text == Contains("Read: walkthrough, \"Stretch: ALiBi\""));
+}
+
 TEST_CASE("a blank start gives signatures, which compile, and a tensor can be printed without an include") {
   Learner learner;
   CHECK(learner.types("start 6 --blank") == 0);

@@ -44,6 +44,26 @@ size_t widest(const std::string& screen) {
 
 TEST_SUITE_BEGIN("learner");
 
+TEST_CASE("read opens the page in a browser where there is one, and stays in the terminal where it is told to") {
+  const Learner learner;
+  const std::string read = "env NO_COLOR=1 PAGER=cat BROWSER='cp -t " + learner.work.path().string() + "' '" +
+                           program("rungs").string() + "' read 6";
+  Terminal here(read + " --terminal", 80, 24);
+  CHECK(here.shows("Lesson 6: "));
+  CHECK(here.end() == 0);
+  CHECK(learner.work.files().empty());
+  Terminal there(read, 80, 24);
+  CHECK(there.shows("06_causal_mask.html is open in the browser."));
+  CHECK(there.end() == 0);
+  REQUIRE(learner.work.files().size() == 1);
+  CHECK(read_text(learner.work / learner.work.files()[0]) == Contains("</html>"));
+  Terminal without(
+      "env -u BROWSER -u DISPLAY -u WAYLAND_DISPLAY NO_COLOR=1 PAGER=cat '" + program("rungs").string() + "' read 6",
+      80, 24);
+  CHECK(without.shows("Lesson 6: "));
+  CHECK(without.end() == 0);
+}
+
 TEST_CASE(
     "watch shows a verdict after every save, keeps watching a file that is gone, and leaves the terminal as it was") {
   Learner learner;

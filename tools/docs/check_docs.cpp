@@ -9,6 +9,7 @@ int main(int count, char** arguments) try {
   const Path source = arguments[1], build = arguments[2], site = build / "docs/html";
   Problems problems;
   check_lesson_pages(rungs::find_lessons(source, build), problems);
+  check_stretches(rungs::find_stretches(source, build), problems);
   check_quotes(source, problems);
   check_links(site, problems);
   check_leftovers(site, problems);

@@ -36,6 +36,9 @@ void check_leftovers(const Path& site, Problems& problems);
 /// Every lesson's page has all its parts, and every heading that a known mistake tells to read.
 void check_lesson_pages(const std::vector<rungs::Lesson>& lessons, Problems& problems);
 
+/// Of every stretch the page of its lesson says how to start it, and has the headings that its mistakes tell to read.
+void check_stretches(const std::vector<rungs::Lesson>& stretches, Problems& problems);
+
 /// Every piece of code that a page quotes by its first and last line is still in the file that it names.
 void check_quotes(const Path& source, Problems& problems);
 

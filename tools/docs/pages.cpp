@@ -73,6 +73,21 @@ void check_lesson_page(const rungs::Lesson& lesson, bool is_first, bool is_last,
 
 }  // namespace
 
+void check_stretches(const std::vector<rungs::Lesson>& stretches, Problems& problems) {
+  for (const rungs::Lesson& stretch : stretches) {
+    const Page page = read_page(stretch.page);
+    const std::set<std::string> headings(page.headings.begin(), page.headings.end());
+    for (const rungs::KnownMistake& mistake : stretch.mistakes)
+      if (!headings.count(mistake.read))
+        problems.push_back(
+            fmt::format("{}: the known mistake {} of {} says to read \"{}\", and no heading is called so",
+                        stretch.page.string(), mistake.name, stretch.name, mistake.read));
+    const std::string start = fmt::format("start {} --stretch", stretch.name.substr(0, 2));
+    if (std::none_of(page.lines.begin(), page.lines.end(), [&](const auto& l) { return l.find(start) != l.npos; }))
+      problems.push_back(fmt::format("{}: there is no \"{}\"", stretch.page.string(), start));
+  }
+}
+
 void check_lesson_pages(const std::vector<rungs::Lesson>& lessons, Problems& problems) {
   for (size_t i = 0; i < lessons.size(); ++i) check_lesson_page(lessons[i], i == 0, i + 1 == lessons.size(), problems);
 }

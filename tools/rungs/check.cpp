@@ -123,7 +123,10 @@ int check_lesson(const CheckCommand& command) {
 
   fmt::print("\nPassed.{}",
              lesson.has_solution() ? fmt::format(" Compare yours with {}.", short_path(lesson.solution)) : "");
+  if (lesson.is_stretch()) fmt::print(" A stretch counts nowhere: `{} progress` leaves it out.", typed());
   if (const auto next = lesson_after(lesson)) fmt::print(" Next: {} start {}", typed(), next->short_name());
+  if (const auto stretch = stretch_of(lesson); stretch && !fs::exists(stretch->mine))
+    fmt::print("\nOr a stretch, {}: {} start {} --stretch", stretch->title, typed(), lesson.short_name());
   fmt::print("\n");
   return 0;
 }

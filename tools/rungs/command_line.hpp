@@ -23,8 +23,10 @@ struct CommandLine {
   CLI::App app{"Rungs: a transformer, step by step.", "rungs"};
   std::string lesson = {};
   bool list_as_json = false;
-  bool blank = false;  // of start
+  bool blank = false;    // of start
+  bool stretch = false;  // of start, check and watch
   HintCommand hint = {};
+  ReadCommand read = {};
   CheckCommand check = {};
   RunCommand run = {};
   std::string shell = {};                          // of completion
@@ -51,6 +53,8 @@ struct CommandLine {
   CalcRooflineCommand calc_roofline = {};
   std::function<int()> chosen = {};
 };
+
+inline constexpr const char* stretch_help = "not the lesson but its stretch, where it has one: it counts nowhere";
 
 /// A command that `does` something once everything was parsed.
 CLI::App* add_command(CommandLine& line, CLI::App& parent, const char* group, const char* name, const char* says,

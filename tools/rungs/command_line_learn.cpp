@@ -4,6 +4,7 @@
 #include "command_line.hpp"
 #include "completion.hpp"
 #include "rungs/base/error.hpp"
+#include "workspace.hpp"
 
 namespace rungs {
 
@@ -94,15 +95,19 @@ void add_learning_aids(CommandLine& line) {
   const auto add = [&](const char* name, const char* says, std::function<int()> does) {
     return add_command(line, line.app, "Learn", name, says, std::move(does));
   };
-  add("watch", "check your file whenever it is saved; a key gives a hint, the page, the next lesson", [&line] {
-    return watch_lesson(line.lesson);
-  })->add_option("LESSON", line.lesson, or_last);
+  CLI::App* watch = add("watch", "check your file whenever it is saved; a key gives a hint, the page, the next lesson",
+                        [&line] { return watch_lesson(line.stretch ? stretch_word(line.lesson) : line.lesson); });
+  watch->add_option("LESSON", line.lesson, or_last);
+  watch->add_flag("--stretch", line.stretch, stretch_help);
   CLI::App* hint = add("hint", "the next of the page's hints", [&line] { return hint_lesson(line.hint); });
   hint->add_option("LESSON", line.hint.lesson, or_last);
   hint->add_flag("--all", line.hint.all, "every hint");
-  add("read", "the page of a lesson, in the browser or here", [&line] {
-    return read_lesson(line.lesson);
-  })->add_option("LESSON", line.lesson, or_last);
+  CLI::App* read =
+      add("read", "the page of a lesson, in the browser or here", [&line] { return read_lesson(line.read); });
+  read->add_option("LESSON", line.read.lesson, or_last);
+  read->add_flag("--terminal", line.read.in_terminal, "here, also where there is a browser");
+  read->add_option("--html", line.read.html, "write it as one page for a browser, which needs no site")
+      ->type_name("FILE");
   add("progress", "how far you are, and what is next", [&line] {
     return show_progress(line.list_as_json);
   })->add_flag("--json", line.list_as_json, "for scripts");

@@ -25,9 +25,10 @@ int report_error(const std::exception& error);
 ///@{
 int list_lessons(bool json);
 struct RunCommand {
-  std::string lesson = {};              ///< a number ("6", "06"), a name, or the beginning of one
-  bool mine = false, solution = false;  ///< whose code; neither: the learner's where it passed
-  std::string on = "emulator";          ///< of a lesson about CUDA: "emulator", "gpu"
+  std::string lesson = {};               ///< a number ("6", "06"), a name, or the beginning of one
+  bool mine = false, solution = false;   ///< whose code; neither: the learner's where it passed
+  std::string on = "emulator";           ///< of a lesson about CUDA: "emulator", "gpu"
+  std::optional<std::string> text = {};  ///< what goes in, in place of the program's own
 };
 int run_lesson(const RunCommand& command);
 int start_lesson(const std::string& lesson, bool blank);  ///< blank: signatures alone
@@ -44,7 +45,12 @@ struct HintCommand {
   bool all = false;    ///< every hint, in place of the next
 };
 int hint_lesson(const HintCommand& command);
-int read_lesson(const std::string& lesson);  ///< "": as of check
+struct ReadCommand {
+  std::string lesson = {};   ///< "": as of check
+  std::string html = {};     ///< a file to write, in place of showing the page
+  bool in_terminal = false;  ///< also where there is a browser
+};
+int read_lesson(const ReadCommand& command);
 int show_progress(bool json);
 
 struct GradeOptions {

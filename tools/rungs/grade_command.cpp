@@ -87,6 +87,8 @@ static int grade_strength(const std::vector<std::string>& words, bool as_json) {
   json list = json::array();
   size_t problems = 0, mistakes = 0;
   std::vector<Lesson> lessons = chosen_lessons(words);
+  if (words.empty())
+    for (Lesson& stretch : all_stretches()) lessons.push_back(std::move(stretch));
   for (Lesson& lesson : lessons) {
     must_build_solution(lesson);
     const Strength s = strength(lesson);

@@ -1,14 +1,12 @@
-// list, run, start, reset: what a learner types beside check and grade.
+// list, start, reset: what a learner types beside check and grade.
 #include <fmt/color.h>
 #include <fmt/format.h>
-#include <sys/wait.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "blank.hpp"
-#include "check.hpp"
 #include "commands.hpp"
 #include "rungs/base/file.hpp"
 #include "rungs/base/json.hpp"
@@ -56,42 +54,6 @@ int list_lessons(bool as_json) {
   return 0;
 }
 
-/// Builds the lesson's program on the learner's file.
-static fs::path build_yours(const Lesson& lesson, const std::string& on) {
-  if (!fs::exists(lesson.mine)) throw UsageError(nothing_there(lesson));
-  if (on != "emulator") require_place(lesson, on);
-  stand_on_own_files(lesson);
-  write_include(lesson.name + ".cpp", lesson.mine);
-  const std::string kind = on == "emulator" ? "_yours" : "_yours_" + on;
-  if (const Build b = build({lesson.name + kind}); !b.ok)
-    throw Error(fmt::format("{} does not become the lesson's program; `{} check {}` shows why", short_path(lesson.mine),
-                            typed(), lesson.short_name()));
-  return lesson.program.string() + kind;
-}
-
-int run_lesson(const RunCommand& command) {
-  const Lesson lesson = lesson_called(command.lesson);
-  const bool passed = standing_of(lesson) == Standing::passed,
-             yours = command.mine || (passed && !command.solution) || !lesson.has_solution();
-  if (command.solution && !lesson.has_solution())
-    throw UsageError(fmt::format("this copy of Rungs is a handout, without the solution of {}", lesson.name));
-  if (command.on != "emulator" && !yours)
-    throw UsageError(fmt::format("--on {} runs your file, which has not passed: add --mine", command.on));
-  fs::path program = lesson.program;
-  if (yours)
-    program = build_yours(lesson, command.on);
-  else
-    must_build({lesson.name});
-  if (yours)
-    fmt::print(stderr, "Your code runs: {}{}.\n", short_path(lesson.mine), passed ? "" : ", which has not passed");
-  else
-    fmt::print(stderr, "The solution's code runs{}.\n",
-               passed || !fs::exists(lesson.mine) ? "" : "; yours does when it has passed, or with --mine");
-  std::fflush(stdout);
-  const int status = std::system(("'" + program.string() + "'").c_str());
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-}
-
 void copy_starter(const Lesson& lesson, bool signatures) {
   must_build({lesson.name + "_made"});
   fs::create_directories(lesson.mine.parent_path());
@@ -119,11 +81,10 @@ int start_lesson(const std::string& word, bool blank) {
   copy_starter(lesson, blank);
   fmt::print("{}: {}.\n\n", lesson.name, lesson.title);
   fmt::print("  write   {}\n", short_path(lesson.mine));
-  fmt::print("  read    {}\n          {}\n", short_path(lesson.source / "walkthrough.md"),
-             short_path(lesson.source / "lesson.hpp"));
-  fmt::print(
-      "  see     {1} run {0}\n  check   {1} check {0}\n  or      {1} watch {0}, which checks whenever you save\n",
-      number, typed());
+  fmt::print("  read    {}{}\n          {}\n", short_path(lesson.page),
+             lesson.is_stretch() ? ", its last sections" : "", short_path(lesson.source / "lesson.hpp"));
+  if (!lesson.is_stretch()) fmt::print("  see     {} run {}\n", typed(), number);
+  fmt::print("  check   {1} check {0}\n  or      {1} watch {0}, which checks whenever you save\n", number, typed());
   return 0;
 }
 

@@ -15,6 +15,7 @@
 #include "rungs/ops/cpu_ops.hpp"
 #include "rungs/ops/processor.hpp"
 #include "suggest.hpp"
+#include "workspace.hpp"
 
 namespace rungs {
 
@@ -85,13 +86,19 @@ void add_learning(CommandLine& line) {
   add("list", "the lessons, what each adds, and how far you are", [&line] {
     return list_lessons(line.list_as_json);
   })->add_flag("--json", line.list_as_json, "for scripts");
-  CLI::App* start = add("start", "put the lesson's file into work/, for you to write",
-                        [&line] { return start_lesson(line.lesson, line.blank); });
+  CLI::App* start = add("start", "put the lesson's file into work/, for you to write", [&line] {
+    return start_lesson(line.stretch ? stretch_word(line.lesson) : line.lesson, line.blank);
+  });
   start->add_option("LESSON", line.lesson, "its number (6, 06), its name, or the beginning of that")->required();
   start->add_flag("--blank", line.blank, "of the functions to write, the signatures alone");
-  CLI::App* check = add("check", "build and grade your file of a lesson", [&line] { return check_lesson(line.check); });
+  start->add_flag("--stretch", line.stretch, stretch_help);
+  CLI::App* check = add("check", "build and grade your file of a lesson", [&line] {
+    if (line.stretch) line.check.lesson = stretch_word(line.check.lesson);
+    return check_lesson(line.check);
+  });
   check->add_option("LESSON", line.check.lesson,
                     "its number, name or file; without it, the lesson whose file was saved last");
+  check->add_flag("--stretch", line.stretch, stretch_help);
   check
       ->add_option("--on", line.check.on,
                    "where kernels run: on the emulator and its checker, or what nvcc makes of them, as PTX on this "
@@ -103,6 +110,7 @@ void add_learning(CommandLine& line) {
   run->add_option("LESSON", line.run.lesson, "its number (6, 06), its name, or the beginning of that")->required();
   CLI::Option* mine = run->add_flag("--mine", line.run.mine, "on your file, passed or not");
   run->add_flag("--solution", line.run.solution, "on the solution")->excludes(mine);
+  run->add_option("--text", line.run.text, "what goes in, in place of the program's own text");
   run->add_option("--on", line.run.on, "where your kernels run: on the emulator or a GPU")
       ->check(CLI::IsMember({"emulator", "gpu"}))
       ->capture_default_str();

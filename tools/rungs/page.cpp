@@ -12,19 +12,21 @@
 #include "keyboard.hpp"
 #include "rungs/base/file.hpp"
 #include "rungs/base/text.hpp"
+#include "workspace.hpp"
 
 namespace rungs {
 
 namespace fs = std::filesystem;
 
-static std::string page_of(const Lesson& lesson) { return read_text(lesson.source / "walkthrough.md"); }
+static std::string page_of(const Lesson& lesson) { return read_text(lesson.page); }
 
 std::vector<Hint> hints_of(const Lesson& lesson) {
   std::vector<Hint> hints;
-  const std::string begin = "<summary>Hint ", title_end = "</summary>", end = "</details>";
+  const std::string word = lesson.is_stretch() ? "Stretch hint " : "Hint ";
+  const std::string begin = "<summary>" + word, title_end = "</summary>", end = "</details>";
   const std::string page = page_of(lesson);
   for (size_t at = 0; (at = page.find(begin, at)) != page.npos;) {
-    at += begin.size() - 5;  // with the word
+    at += begin.size() - word.size();
     const size_t text = page.find(title_end, at), stop = page.find(end, at);
     if (text == page.npos || stop == page.npos || stop < text) break;
     Hint hint{page.substr(at, text - at), ""};
@@ -44,22 +46,24 @@ std::vector<Hint> hints_of(const Lesson& lesson) {
   return hints;
 }
 
-/// TeX as letters: "\frac{a}{b}" as "a / b", "x_{t,s}" as "x_t,s", names of Greek letters and signs as these.
-static std::string formula(std::string tex) {
+std::string formula_letters(std::string tex) {
   static const std::pair<const char*, const char*> words[] = {
-      {"\\cdot", "·"},   {"\\times", "×"},   {"\\infty", "∞"},      {"\\sqrt", "√"},      {"\\sum", "Σ"},
-      {"\\leq", "≤"},    {"\\le", "≤"},      {"\\geq", "≥"},        {"\\ge", "≥"},        {"\\neq", "≠"},
-      {"\\ne", "≠"},     {"\\approx", "≈"},  {"\\rightarrow", "→"}, {"\\to", "→"},        {"\\in", "∈"},
-      {"\\theta", "θ"},  {"\\epsilon", "ε"}, {"\\varepsilon", "ε"}, {"\\sigma", "σ"},     {"\\mu", "μ"},
-      {"\\gamma", "γ"},  {"\\beta", "β"},    {"\\alpha", "α"},      {"\\lambda", "λ"},    {"\\pi", "π"},
-      {"\\top", "ᵀ"},    {"\\qquad", "   "}, {"\\quad", "  "},      {"\\left", ""},       {"\\right", ""},
-      {"\\dots", "…"},   {"\\ldots", "…"},   {"\\cdots", "…"},      {"\\odot", "⊙"},      {"\\tau", "τ"},
-      {"\\varphi", "φ"}, {"\\kappa", "κ"},   {"\\circ", "∘"},       {"\\leftarrow", "←"}, {"\\lVert", "‖"},
-      {"\\rVert", "‖"},  {"\\lfloor", "⌊"},  {"\\rfloor", "⌋"},     {"\\lceil", "⌈"},     {"\\rceil", "⌉"}};
+      {"\\cdot", "·"},   {"\\times", "×"},     {"\\infty", "∞"},      {"\\sqrt", "√"},   {"\\sum", "Σ"},
+      {"\\leq", "≤"},    {"\\le", "≤"},        {"\\geq", "≥"},        {"\\ge", "≥"},     {"\\neq", "≠"},
+      {"\\ne", "≠"},     {"\\approx", "≈"},    {"\\rightarrow", "→"}, {"\\to", "→"},     {"\\in", "∈"},
+      {"\\theta", "θ"},  {"\\epsilon", "ε"},   {"\\varepsilon", "ε"}, {"\\sigma", "σ"},  {"\\mu", "μ"},
+      {"\\gamma", "γ"},  {"\\beta", "β"},      {"\\alpha", "α"},      {"\\lambda", "λ"}, {"\\pi", "π"},
+      {"\\top", "ᵀ"},    {"\\left", ""},       {"\\right", ""},       {"\\dots", "…"},   {"\\ldots", "…"},
+      {"\\cdots", "…"},  {"\\odot", "⊙"},      {"\\tau", "τ"},        {"\\varphi", "φ"}, {"\\kappa", "κ"},
+      {"\\circ", "∘"},   {"\\leftarrow", "←"}, {"\\lVert", "‖"},      {"\\rVert", "‖"},  {"\\lfloor", "⌊"},
+      {"\\rfloor", "⌋"}, {"\\lceil", "⌈"},     {"\\rceil", "⌉"}};
   static const std::regex fraction("\\\\[dt]?frac\\{([^{}]*)\\}\\{([^{}]*)\\}"),
       grouped("\\\\(mathrm|mathsf|text|mathbf|operatorname|hat|bar|begin|end)\\{([^{}]*)\\}"), name("\\\\([A-Za-z]+)"),
       space("\\\\[,;:! ]"), literal("\\\\([_%#&$])"), below("_\\{([^{}]*)\\}"), root("\\\\sqrt\\{([^{}]*)\\}"),
-      rows(" *\\\\\\\\ *"), again("  +");
+      rows(" *\\\\\\\\ *"), again("  +"), quad("\\\\q?quad(?![A-Za-z])"),
+      digits("\\\\[dt]?frac *([A-Za-z0-9])([A-Za-z0-9])");
+  tex = std::regex_replace(tex, quad, "   ");  // before the text that may follow it
+  tex = std::regex_replace(tex, digits, "$1/$2");
   tex = std::regex_replace(tex, grouped, "$2");
   tex = std::regex_replace(tex, below, "_$1");
   tex = std::regex_replace(tex, root, "√($1)");
@@ -77,9 +81,8 @@ static std::string formula(std::string tex) {
   return std::regex_replace(tex, again, "  ");
 }
 
-/// Every text between two marks, through `change`.
-template <class Change>
-static std::string between(const std::string& text, const std::string& begin, const std::string& end, Change change) {
+std::string between(const std::string& text, const std::string& begin, const std::string& end,
+                    const std::function<std::string(const std::string&)>& change) {
   std::string out;
   size_t from = 0;
   for (size_t at; (at = text.find(begin, from)) != text.npos;) {
@@ -104,7 +107,7 @@ std::string plain_words(const std::string& text, bool colour) {
     return fmt::format("\x01{}\x02", code.size() - 1);
   });
   out = std::regex_replace(std::regex_replace(out, block, "\\f["), block_end, "\\f]");
-  for (const char* end : {"\\f$", "\\f]"}) out = between(out, end[2] == '$' ? "\\f$" : "\\f[", end, formula);
+  for (const char* end : {"\\f$", "\\f]"}) out = between(out, end[2] == '$' ? "\\f$" : "\\f[", end, formula_letters);
   out = between(out, "**", "**", styled(fmt::emphasis::bold));
   out = std::regex_replace(out, reference, "lesson $1");
   out = std::regex_replace(out, other, "$1");
@@ -118,17 +121,24 @@ std::string plain_words(const std::string& text, bool colour) {
   return between(out, "\x01", "\x02", [&](const std::string& n) { return code[std::stoul(n)]; });
 }
 
-fs::path site_page(const Lesson& lesson) {
-  const fs::path page = fs::path(RUNGS_BINARY_DIR) / "docs/html" / ("lesson_" + lesson.name + ".html");
-  return fs::exists(page) ? page : fs::path();
-}
+static bool is_set(const char* name) { return std::getenv(name) && *std::getenv(name); }
+
+bool has_browser() { return is_set("BROWSER") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"); }
 
 bool open_in_browser(const fs::path& page) {
-  const auto set = [](const char* name) { return std::getenv(name) && *std::getenv(name); };
-  if (set("BROWSER"))
+  if (is_set("BROWSER"))
     return run_in_foreground({"sh", "-c", std::string(std::getenv("BROWSER")) + " \"$0\"", page.string()});
-  if (!set("DISPLAY") && !set("WAYLAND_DISPLAY")) return false;
+  if (!has_browser()) return false;
   return run_in_foreground({"sh", "-c", "exec xdg-open \"$0\" >/dev/null 2>&1", page.string()});
+}
+
+fs::path browser_page(const Lesson& lesson) {
+  const std::string name = lesson.page.parent_path().filename();
+  const fs::path build = RUNGS_BINARY_DIR, site = build / "docs/html" / ("lesson_" + name + ".html");
+  if (fs::exists(site)) return site;
+  const fs::path page = build / "pages" / (name + ".html");
+  write_where_different(page, page_html(lesson));
+  return page;
 }
 
 }  // namespace rungs

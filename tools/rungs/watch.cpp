@@ -262,8 +262,7 @@ void Watch::solution() {
 }
 
 void Watch::open_page() {
-  const fs::path page = site_page(lesson_);
-  if (page.empty() || !open_in_browser(page))
+  if (!has_browser() || !open_in_browser(browser_page(lesson_)))
     return page_in_terminal(page_text(lesson_, screen_size().columns, wants_colour(stdout)));
   below_ = "Opened in the browser.";
   draw(when_);

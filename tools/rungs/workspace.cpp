@@ -16,6 +16,7 @@
 #include "rungs/base/file.hpp"
 #include "rungs/base/json.hpp"
 #include "rungs/base/terminal.hpp"
+#include "rungs/base/text.hpp"
 #include "suggest.hpp"
 
 namespace rungs {
@@ -25,6 +26,14 @@ using nlohmann::json;
 
 std::vector<Lesson> all_lessons() { return find_lessons(RUNGS_SOURCE_DIR, RUNGS_BINARY_DIR); }
 
+std::vector<Lesson> all_stretches() { return find_stretches(RUNGS_SOURCE_DIR, RUNGS_BINARY_DIR); }
+
+static std::vector<Lesson> lessons_and_stretches() {
+  std::vector<Lesson> all = all_lessons();
+  for (Lesson& stretch : all_stretches()) all.push_back(std::move(stretch));
+  return all;
+}
+
 /// What names a lesson: of a file its name, without the ending.
 static std::string lesson_word(const std::string& word) {
   const bool is_file = word.ends_with(".cpp") || word.ends_with(".cu") || word.find('/') != word.npos;
@@ -33,7 +42,7 @@ static std::string lesson_word(const std::string& word) {
 
 Lesson lesson_called(const std::string& typed_word) {
   const std::string word = lesson_word(typed_word);
-  const std::vector<Lesson> lessons = all_lessons();
+  const std::vector<Lesson> lessons = lessons_and_stretches();
   const auto without_zeros = [](const std::string& s) {
     return s.substr(std::min(s.find_first_not_of('0'), s.size()));
   };
@@ -52,7 +61,7 @@ Lesson lesson_called(const std::string& typed_word) {
 Lesson lesson_or_last(const std::string& word) {
   if (!word.empty()) return lesson_called(word);
   std::vector<std::pair<fs::file_time_type, Lesson>> there;
-  for (Lesson& l : all_lessons())
+  for (Lesson& l : lessons_and_stretches())
     if (fs::exists(l.mine)) there.emplace_back(fs::last_write_time(l.mine), std::move(l));
   if (there.empty())
     throw UsageError(fmt::format("there is no file of a lesson in {} yet; `{} start 01` makes the first",
@@ -61,11 +70,35 @@ Lesson lesson_or_last(const std::string& word) {
       ->second;
 }
 
+std::optional<Lesson> stretch_of(const Lesson& lesson) {
+  for (const Lesson& stretch : all_stretches())
+    if (stretch.short_name() == lesson.short_name() + "s") return stretch;
+  return std::nullopt;
+}
+
+std::string stretch_word(const std::string& word) {
+  if (word.empty()) throw UsageError("--stretch is of a lesson: say which, as in rungs check 07 --stretch");
+  const Lesson lesson = lesson_called(word);
+  if (lesson.is_stretch()) return lesson.name;
+  if (const auto stretch = stretch_of(lesson)) return stretch->name;
+  std::vector<std::string> others;
+  for (const Lesson& stretch : all_stretches()) others.push_back(stretch.name.substr(0, 2));
+  throw UsageError(fmt::format("{} has no stretch{}", lesson.name,
+                               others.empty() ? ": this copy of Rungs is a handout, which has none"
+                                              : "; there is one of lessons " + join(others)));
+}
+
 std::optional<Lesson> lesson_after(const Lesson& lesson) {
   const std::vector<Lesson> lessons = all_lessons();
   for (size_t i = 0; i + 1 < lessons.size(); ++i)
     if (lessons[i].name == lesson.name) return lessons[i + 1];
   return std::nullopt;
+}
+
+std::string model_of(const Lesson& lesson) {
+  const int number = lesson.number();
+  if (number == 14) return "";
+  return number <= 8 ? "decoder" : number <= 13 ? "hybrid/" + lesson.name : "stories";
 }
 
 std::string nothing_there(const Lesson& lesson) {

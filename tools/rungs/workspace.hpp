@@ -10,18 +10,28 @@
 
 namespace rungs {
 
-/// Of this build.
+/// Of this build. A stretch is no lesson: it is left out wherever lessons are listed, graded and counted.
 std::vector<Lesson> all_lessons();
+std::vector<Lesson> all_stretches();
 
-/// "6", "06", "06_causal_mask", "06_causal" and the file's name, "work/06_causal_mask.cpp", all name the same lesson.
-/// \throws UsageError
+/// "6", "06", "06_causal_mask", "06_causal" and the file's name, "work/06_causal_mask.cpp", all name the same lesson;
+/// "06s" its stretch. \throws UsageError
 Lesson lesson_called(const std::string& word);
+
+/// The stretch of a lesson, where it has one.
+std::optional<Lesson> stretch_of(const Lesson& lesson);
+
+/// What `word` and --stretch mean together: the word for the stretch of that lesson. \throws UsageError
+std::string stretch_word(const std::string& word);
 
 /// The same; "" is the lesson whose file was saved last. \throws UsageError
 Lesson lesson_or_last(const std::string& word);
 
 /// The next in order, where there is one.
 std::optional<Lesson> lesson_after(const Lesson& lesson);
+
+/// The trained model whose vocabulary a lesson's program reads a text with, under weights/; "": it reads bytes.
+std::string model_of(const Lesson& lesson);
 
 /// Why there is no file of the lesson, with what was probably renamed: an error's sentence.
 std::string nothing_there(const Lesson& lesson);

@@ -7,9 +7,11 @@
 namespace rungs {
 
 static const Lesson& lesson_named(std::string_view name) {
-  static const std::vector<Lesson> lessons = find_lessons(RUNGS_SOURCE_DIR, RUNGS_BINARY_DIR);
-  for (const Lesson& l : lessons)
-    if (l.name == name) return l;
+  static const std::vector<Lesson> lessons = find_lessons(RUNGS_SOURCE_DIR, RUNGS_BINARY_DIR),
+                                   stretches = find_stretches(RUNGS_SOURCE_DIR, RUNGS_BINARY_DIR);
+  for (const std::vector<Lesson>* list : {&lessons, &stretches})
+    for (const Lesson& l : *list)
+      if (l.name == name) return l;
   throw Error("no lesson is called " + std::string(name));
 }
 

@@ -45,10 +45,11 @@ fs::path work_directory(const fs::path& source) {
   return folder && *folder ? fs::absolute(folder) : source / "work";
 }
 
-std::vector<Lesson> find_lessons(const fs::path& source, const fs::path& build) {
+/// Those of a list: a line each, the lesson and then those it builds on.
+static std::vector<Lesson> lessons_of(const char* file, const fs::path& source, const fs::path& build) {
   const fs::path weights = std::getenv("RUNGS_WEIGHTS") ? weights_directory() : source / "weights";
   std::vector<Lesson> lessons;
-  std::istringstream list(read_text(build / "lessons.txt"));  // a line each: the lesson, then those it builds on
+  std::istringstream list(read_text(build / file));
   for (std::string line; std::getline(list, line);) {
     std::istringstream words(line);
     Lesson l;
@@ -58,6 +59,7 @@ std::vector<Lesson> find_lessons(const fs::path& source, const fs::path& build) 
     l.source = source / "lessons" / l.name;
     l.title = title_of(l.source / "lesson.hpp");
     l.ending = fs::exists(l.source / "main.cu") ? ".cu" : ".cpp";
+    l.page = l.source / "walkthrough.md";
     l.solution = l.source / ("solution" + l.ending);
     l.mine = work_directory(source) / (l.name + l.ending);
     l.starter = generated / ("starter" + l.ending);
@@ -71,6 +73,18 @@ std::vector<Lesson> find_lessons(const fs::path& source, const fs::path& build) 
     lessons.push_back(std::move(l));
   }
   return lessons;
+}
+
+std::vector<Lesson> find_lessons(const fs::path& source, const fs::path& build) {
+  return lessons_of("lessons.txt", source, build);
+}
+
+std::vector<Lesson> find_stretches(const fs::path& source, const fs::path& build) {
+  std::vector<Lesson> stretches = lessons_of("stretches.txt", source, build);
+  for (const Lesson& lesson : find_lessons(source, build))
+    for (Lesson& stretch : stretches)
+      if (stretch.short_name() == lesson.short_name() + "s") stretch.page = lesson.page;
+  return stretches;
 }
 
 }  // namespace rungs

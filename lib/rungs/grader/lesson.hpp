@@ -21,6 +21,7 @@ struct Lesson {
   std::vector<std::string> builds_on;
   std::string ending;                ///< of what the learner writes: ".cpp", or ".cu" in a lesson about kernels
   std::filesystem::path source;      ///< lessons/06_causal_mask
+  std::filesystem::path page;        ///< its walkthrough.md; of a stretch that of its lesson
   std::filesystem::path solution;    ///< lessons/06_causal_mask/solution.cpp; not in a course's handout
   std::filesystem::path mine;        ///< work/06_causal_mask.cpp, which need not exist
   std::filesystem::path starter;     ///< generated
@@ -32,6 +33,8 @@ struct Lesson {
   /// "06"; of a short lesson between two others "08b".
   std::string short_name() const { return name.substr(0, name.find('_')); }
   bool is_between() const { return short_name().size() > 2; }
+  /// One that a learner may write after the lesson of its number, and that counts nowhere: "07s_min_p".
+  bool is_stretch() const { return short_name().ends_with('s'); }
   int number() const { return std::stoi(name); }  ///< of one between two others the number of that before it
   bool has_kernels() const { return ending == ".cu"; }
   bool has_solution() const;  ///< false in a course's handout, which has no code of a known mistake either
@@ -41,7 +44,10 @@ struct Lesson {
 /// Where learners' files are: work/ of the source tree, or the folder that the environment variable RUNGS_WORK names.
 std::filesystem::path work_directory(const std::filesystem::path& source);
 
-/// All lessons, in order. `source` is the source tree, `build` the build tree. \throws FileError
+/// All lessons, in order, without stretches. `source` is the source tree, `build` the build tree. \throws FileError
 std::vector<Lesson> find_lessons(const std::filesystem::path& source, const std::filesystem::path& build);
+
+/// The stretches alone; a course's handout has none. \throws FileError
+std::vector<Lesson> find_stretches(const std::filesystem::path& source, const std::filesystem::path& build);
 
 }  // namespace rungs

@@ -31,12 +31,6 @@ void (*painter_of(const Lesson& lesson))(LessonScene&) {
                   lesson.name, join(others)));
 }
 
-/// The trained model that a lesson's code runs, under weights/.
-std::string model_of(const Lesson& lesson) {
-  const int number = lesson.number();
-  return number <= 8 ? "decoder" : number <= 13 ? "hybrid/" + lesson.name : "";
-}
-
 /// A lesson about kernels draws no code.
 Candidate candidate_of(Lesson& lesson, const ShowCommand& command) {
   if (!lesson.has_kernels()) return built_candidate(lesson, command.mine, !command.fragment);
@@ -49,7 +43,11 @@ Candidate candidate_of(Lesson& lesson, const ShowCommand& command) {
 }  // namespace
 
 LessonScene::LessonScene(const ShowCommand& shown, Lesson& of)
-    : command(shown), lesson(of), candidate(candidate_of(of, shown)), run(candidate), model(model_of(of)) {
+    : command(shown),
+      lesson(of),
+      candidate(candidate_of(of, shown)),
+      run(candidate),
+      model(of.number() < 14 ? model_of(of) : "") {
   if (model.empty()) return;
   config = load_config(weights_directory() / model);
   tokenizer = load_tokenizer(weights_directory() / model);
