@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   const DevicePeak gpu = *named_device_peak("H100");
   fmt::print("\nLlama-3-8B on an H100: {:.2f} TB/s, {:.0f} TFLOP/s, ridge {:.1f} FLOP/byte\n", gpu.bandwidth / 1e12,
              gpu.flops / 1e12, lesson::ridge(gpu.bandwidth, gpu.flops));
-  fmt::print("{:<28}{:>9}{:>9}{:>12}{:>10}{:>10}{:>10}\n", "least ms under", "TFLOP", "GB", "FLOP/byte", "one roof",
+  fmt::print("{:<28}{:>9}{:>9}{:>12}{:>10}{:>10}{:>10}\n", "least ms under", "TFLOP", "GiB", "FLOP/byte", "one roof",
              "five", "tokens/s");
   const Config model = *preset("Llama-3-8B");
   const int64_t most = lesson_22::largest_batch(80LL << 30, bytes * lesson_22::parameters(model),
