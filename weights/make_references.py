@@ -6,7 +6,7 @@
     python3 make_references.py --seed 7 --out DIR     other cases of the same format, for hidden tests
 
 needs: PyTorch and NumPy; for lessons 14 and 24 tokenizers 0.20; for lessons 15, 20 and 22 transformers 4.46, which brings tokenizers with it; for
-lesson 24 gguf 0.19.
+lessons 22 and 24 gguf 0.19.
 """
 import argparse
 import json

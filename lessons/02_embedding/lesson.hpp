@@ -1,5 +1,10 @@
-/// Lesson 2: from token ids to the first logits, a model with no layers.
+/// Lesson 2: from a text to token ids to the first logits, a model with no layers.
 #pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "rungs/model/weights.hpp"
 #include "rungs/ops/ops.hpp"
@@ -18,5 +23,11 @@ void embed(Tensor& x, const Tensor& tokens, const Tensor& token_embedding, const
 /// logits = embed(tokens) · Wᵀ + b with the output projection: a decoder without layers.
 /// logits: (T, V); tokens: (T) i32.
 void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const DecoderWeights& w);
+
+/// The ids of a text, which is cut from left to right: at each place, the longest token that the rest begins with. A
+/// text that begins with neither a space nor a newline gets a space in front.
+/// tokens[i] is the text of id i; 0 is `<bos>` and 1 is `<eos>`, which match no text. The caller puts `<bos>` in front.
+/// \throws UsageError where the rest begins with no token: nothing is skipped.
+std::vector<int32_t> encode(const std::vector<std::string>& tokens, std::string_view text);
 
 }  // namespace lesson_02

@@ -15,7 +15,7 @@ using namespace lesson_02;
 
 /// The ids of BOS and a text.  (T) i32
 static Tensor tokens_of(const Vocabulary& vocabulary, const std::string& text) {
-  std::vector<int32_t> ids = vocabulary.encode(text);
+  std::vector<int32_t> ids = encode(vocabulary.tokens(), text);
   ids.insert(ids.begin(), *vocabulary.bos());
   Tensor tokens({int64_t(ids.size())}, DType::i32);
   std::copy(ids.begin(), ids.end(), tokens.data<int32_t>());
@@ -54,11 +54,18 @@ int main(int argc, char** argv) {
   const DecoderWeights& w = model.weights;
   CpuOps ops;
 
+  fmt::print("texts, cut into tokens\n");
+  for (const char* text : {"the cat", " the cat", "they then met the theorist"}) {
+    fmt::print("  {:<30}", fmt::format("\"{}\"", text));
+    for (const int32_t id : encode(vocabulary.tokens(), text)) fmt::print(" {}", quoted(vocabulary, id));
+    fmt::print("\n");
+  }
+
   const char* sentences[] = {"the cat and the dog", argc > 1 ? argv[1] : "the dog and the cat"};
   const Tensor first = tokens_of(vocabulary, sentences[0]);  // (T) i32
   Tensor x({first.count(), model.config.hidden_size});       // (T, C)
   embed(x, first, w.token_embedding, w.position_embedding);
-  fmt::print("the same word at two positions: x {} of \"{}\"\n", to_string(x.shape()), sentences[0]);
+  fmt::print("\nthe same word at two positions: x {} of \"{}\"\n", to_string(x.shape()), sentences[0]);
   show("token_embedding, row 340", w.token_embedding[340]);
   show("position_embedding, row 1", w.position_embedding[1]);
   show("x, row 1: their sum", x[1]);

@@ -1,5 +1,6 @@
 #include "pieces.hpp"
 #include "rungs/grader/case_model.hpp"
+#include "rungs/model/decoder_around.hpp"
 
 namespace lesson_05 {
 
@@ -17,8 +18,11 @@ void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
     Tensor out(in["x"].shape());  // (T, C)
     pieces.attention(ops, out, in["x"], attention_of(in));
     rec.output("out", out);
-  } else {
-    run_decoder_forward(in, pieces.decoder_forward, rec);
+  } else {  // the attention in a whole model
+    const auto forward = [&](Ops& with, Tensor& logits, const Tensor& tokens, const DecoderWeights& w) {
+      decoder_around(pieces.attention, with, logits, tokens, w);
+    };
+    run_decoder_forward(in, forward, rec);
   }
 }
 

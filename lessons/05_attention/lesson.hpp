@@ -19,8 +19,4 @@ void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v);
 /// out = sdpa(x·Wqᵀ + bq, x·Wkᵀ + bk, x·Wvᵀ + bv) · Woᵀ + bo.  out, x: (T, C); Wq, Wk, Wv: (D, C); Wo: (C, D).
 void attention(Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w);
 
-/// Embedding, both sublayers of each layer, final LayerNorm, output projection; no mask yet.  logits: (T, V); tokens:
-/// (T) i32.
-void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const DecoderWeights& w);
-
 }  // namespace lesson_05

@@ -8,6 +8,7 @@
 #include "rungs/base/file.hpp"
 #include "rungs/generate/sampler.hpp"
 #include "rungs/model/decoder.hpp"
+#include "rungs/model/decoder_around.hpp"
 #include "rungs/ops/cpu_ops.hpp"
 #include "rungs/ops/matmul.hpp"
 #include "rungs/tensor/print.hpp"
@@ -66,7 +67,7 @@ int main(int argc, char** argv) {
     if (name == "layers.1.weights") weights = tapped.copy();
   });
   CpuOps ops;
-  lesson_05::decoder_forward(ops, logits, Tensor::view_of(ids.data(), {T}, DType::i32), model.weights);
+  decoder_around(lesson_05::attention, ops, logits, Tensor::view_of(ids.data(), {T}, DType::i32), model.weights);
   lesson_05::softmax(logits);
   std::vector<std::string> words;
   for (const int32_t id : ids) words.push_back(vocabulary.tokens()[size_t(id)]);

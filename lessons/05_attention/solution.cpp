@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "02_embedding/lesson.hpp"
-#include "04_feed_forward/lesson.hpp"
 #include "lesson.hpp"
 #include "rungs/ops/matmul.hpp"
 #include "rungs/tensor/tap.hpp"
@@ -66,29 +64,6 @@ void attention(Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w
   // >>> project attn_out back to the width of the stream with w.o
   ops.linear(out, attn_out, w.o.weight, w.o.bias);
   // <<<
-}
-
-void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const DecoderWeights& w) {
-  const int64_t T = tokens.count(), C = w.token_embedding.dim(1);
-  Tensor x({T, C}), normed({T, C}), attended({T, C});  // (T, C)
-  lesson_02::embed(x, tokens, w.token_embedding, w.position_embedding);
-  tap("x", x);
-
-  for (size_t i = 0; i < w.layers.size(); ++i) {
-    const TapLayer tap_layer{int64_t(i)};
-    const LayerWeights& layer = w.layers[i];
-    ops.layer_norm(normed, x, layer.attention_norm.weight, layer.attention_norm.bias, w.epsilon);
-    tap("attention_normed", normed);
-    attention(ops, attended, normed, layer.attention);
-    tap("attention", attended);
-    ops.add(x, attended);
-    lesson_04::feed_forward(ops, x, layer, w.epsilon);
-    tap("x", x);
-  }
-
-  ops.layer_norm(normed, x, w.final_norm.weight, w.final_norm.bias, w.epsilon);
-  tap("normed", normed);
-  ops.linear(logits, normed, w.output.weight, w.output.bias);  // (T, V)
 }
 
 }  // namespace lesson_05

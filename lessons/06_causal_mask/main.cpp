@@ -10,6 +10,7 @@
 #include "lesson.hpp"
 #include "rungs/base/file.hpp"
 #include "rungs/model/decoder.hpp"
+#include "rungs/model/decoder_around.hpp"
 #include "rungs/ops/cpu_ops.hpp"
 #include "rungs/tensor/tap.hpp"
 #include "rungs/tokenizer/vocabulary.hpp"
@@ -36,7 +37,7 @@ int main(int argc, char** argv) {
 
   const DecoderCheckpoint model(weights_directory() / "decoder");
   const Vocabulary vocabulary(weights_directory() / "decoder/vocabulary.json");
-  const auto next_word = [&](const std::string& text, auto* decoder_forward) {
+  const auto next_word = [&](const std::string& text, const auto& decoder_forward) {
     std::vector<int32_t> ids = vocabulary.encode(text);
     ids.insert(ids.begin(), *vocabulary.bos());
     CpuOps ops;
@@ -65,10 +66,13 @@ int main(int argc, char** argv) {
   show(fmt::format("\nlayer 1 {:>6}\nwithout the mask", fmt::join(words, "")), seen["layers.1.scores"], words);
   show("with the mask", seen["layers.1.weights"], words);
 
+  const auto without_mask = [](Ops& ops, Tensor& logits, const Tensor& tokens, const DecoderWeights& w) {
+    decoder_around(lesson_05::attention, ops, logits, tokens, w);
+  };
   // What follows a word must not change the guess made after it.
   fmt::print("\n{:40}no mask     mask\n", "The word after \"red\"");
   for (const std::string& text : {std::string("Lily had a red"), usual})
-    fmt::print("  {:36}{}{}\n", text, best(next_word(text, lesson_05::decoder_forward), 4, 1),
+    fmt::print("  {:36}{}{}\n", text, best(next_word(text, without_mask), 4, 1),
                best(next_word(text, lesson_06::decoder_forward), 4, 1));
   fmt::print("\nThe next word, with the mask\n");
   for (const char* text : {"Once upon a time, there was a", "Mia could not find", "Leo could not find",

@@ -17,6 +17,13 @@ void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
     rec.output("out", out);
     rec.output("cache.k", cache.k);
     rec.output("cache.v", cache.v);
+  } else if (in.run == "cache_bytes") {
+    Config c;
+    c.num_layers = int64_t(in.scalar("num_layers")), c.hidden_size = int64_t(in.scalar("hidden_size"));
+    c.num_heads = int64_t(in.scalar("num_heads")), c.num_kv_heads = int64_t(in.scalar("num_kv_heads"));
+    c.head_dim = int64_t(in.scalar("head_dim"));
+    const int64_t bytes = pieces.cache_bytes(c, int64_t(in.scalar("positions")), int64_t(in.scalar("element_bytes")));
+    rec.output("bytes", Tensor::view_of(&bytes, {}, DType::i64));
   } else {
     run_cached_forward(in, pieces.decoder_forward, rec);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rungs/model/cache.hpp"
+#include "rungs/model/config.hpp"
 #include "rungs/model/weights.hpp"
 #include "rungs/ops/ops.hpp"
 
@@ -26,5 +27,9 @@ void attention(Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w
 /// As in lesson 9, with w.num_kv_heads key/value heads in each layer.  logits: (T, V); tokens: (T) i32.
 void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const DecoderWeights& w, KvCache& cache,
                      int64_t start_pos);
+
+/// Bytes that the cache takes for `positions` tokens, with keys and values of all layers, at element_bytes for a
+/// number. Counted from num_layers, num_kv_heads and head_dim of c; nothing is allocated.
+int64_t cache_bytes(const Config& c, int64_t positions, int64_t element_bytes);
 
 }  // namespace lesson_10

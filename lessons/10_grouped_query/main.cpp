@@ -36,7 +36,15 @@ int main(int argc, char** argv) {
   for (const char* name : {"09_multi_head", "10_grouped_query"}) {
     const Config c = load_config(weights_directory() / "hybrid" / name);
     fmt::print("  {:<16}  2 L G D = 2 · {} · {} · {:>2} = {}\n", name, c.num_layers, c.num_kv_heads, c.head_dim,
-               2 * c.num_layers * c.num_kv_heads * c.head_dim);
+               lesson_10::cache_bytes(c, 1, 1));
+  }
+
+  Config large;
+  large.num_layers = 32, large.num_heads = 32, large.head_dim = 128, large.hidden_size = 4096;
+  fmt::print("\nthe cache of 8000 tokens in 16 bits, 32 layers of 32 query heads of width 128, in GiB\n");
+  for (const int64_t G : {32, 8, 1}) {
+    large.num_kv_heads = G;
+    fmt::print("  G = {:>2}: {:.2f}\n", G, double(lesson_10::cache_bytes(large, 8000, 2)) / (1 << 30));
   }
 
   const DecoderCheckpoint model(weights_directory() / "hybrid" / "10_grouped_query");

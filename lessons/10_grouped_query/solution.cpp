@@ -115,4 +115,16 @@ void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const Decod
   ops.linear(logits, normed, w.output.weight, w.output.bias);  // (T, V)
 }
 
+int64_t cache_bytes(const Config& c, int64_t positions, int64_t element_bytes) {
+  int64_t row = 0;
+  // >>> row = how many numbers one layer keeps of one token: a key and a value of each key/value head
+  row = 2 * c.num_kv_heads * c.head_dim;
+  // <<<
+  tap("row", Tensor::view_of(&row, {}, DType::i64));
+
+  // >>> return the bytes of the rows of all tokens in all layers
+  return c.num_layers * positions * row * element_bytes;
+  // <<<
+}
+
 }  // namespace lesson_10

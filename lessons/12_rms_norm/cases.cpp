@@ -8,6 +8,11 @@ void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
     Tensor out(in["x"].shape());  // (T, C)
     pieces.rms_norm(out, in["x"], in["weight"], float(in.scalar("epsilon")));
     rec.output("out", out);
+  } else if (in.run == "add_rms_norm") {
+    Tensor x = in["x"].copy(), out(x.shape());  // (T, C)
+    pieces.add_rms_norm(out, x, in["y"], in["weight"], float(in.scalar("epsilon")));
+    rec.output("x", x);
+    rec.output("out", out);
   } else {
     run_cached_forward(in, pieces.decoder_forward, rec);
   }

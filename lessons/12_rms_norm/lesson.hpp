@@ -23,4 +23,8 @@ void feed_forward(Ops& ops, Tensor& x, const LayerWeights& w, float epsilon);
 void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const DecoderWeights& w, KvCache& cache,
                      int64_t start_pos);
 
+/// ops.add(x, y) and rms_norm(out, x, weight, epsilon) as one operation, which reads and writes every number once:
+/// x += y; out = RMSNorm(x) of the new x.  out, x, y: (T, C); weight: (C).
+void add_rms_norm(Tensor& out, Tensor& x, const Tensor& y, const Tensor& weight, float epsilon);
+
 }  // namespace lesson_12

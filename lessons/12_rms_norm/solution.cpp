@@ -74,4 +74,19 @@ void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const Decod
   ops.linear(logits, normed, w.output.weight, w.output.bias);  // (T, V)
 }
 
+void add_rms_norm(Tensor& out, Tensor& x, const Tensor& y, const Tensor& weight, float epsilon) {
+  const int64_t T = x.dim(0), C = x.dim(1);
+  for (int64_t t = 0; t < T; ++t) {
+    // >>> add row t of y to that of x, and in the same loop sum up its new squares; then row t of out
+    float squares = 0;
+    for (int64_t c = 0; c < C; ++c) {
+      x(t, c) += y(t, c);
+      squares += x(t, c) * x(t, c);
+    }
+    const float root = std::sqrt(squares / float(C) + epsilon);
+    for (int64_t c = 0; c < C; ++c) out(t, c) = x(t, c) / root * weight(c);
+    // <<<
+  }
+}
+
 }  // namespace lesson_12

@@ -20,7 +20,23 @@ static Tensor numbers(const std::vector<Number>& values) {
   return t;
 }
 
+static void run_learn_merges(const CaseInput& in, const Pieces& pieces, Recording& rec) {
+  const std::string text = text_of(in["text"]);
+  std::vector<std::string> words;
+  size_t at = 0;
+  for (int64_t i = 0; i < in["lengths"].count(); ++i) {
+    words.push_back(text.substr(at, size_t(in["lengths"].at<int32_t>(i))));
+    at += words.back().size();
+  }
+  const std::vector<TokenPair> merges = pieces.learn_merges(words, int(in.scalar("number")));
+  Tensor table({int64_t(merges.size()), 2}, DType::i32);
+  for (size_t i = 0; i < merges.size(); ++i)
+    table.data<int32_t>()[2 * i] = merges[i].first, table.data<int32_t>()[2 * i + 1] = merges[i].second;
+  rec.output("merges", table);
+}
+
 void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
+  if (in.run == "learn_merges") return run_learn_merges(in, pieces, rec);
   static std::map<std::string, BpeTables> open;  // read once in a runner process
   if (!open.contains(in.model))
     open.emplace(in.model, load_bpe_tables(weights_directory() / in.model / "tokenizer.json"));

@@ -34,4 +34,11 @@ size_t character_length(uint8_t first);
 /// not whole yet stay in `held`, for the next call.
 std::string decode_next(const BpeTables& bpe, int32_t id, std::string& held);
 
+/// Learns the first merges of a text, which is given as its pieces, as often as they occur. A byte is the id 0 to 255,
+/// and merge i makes the id 256 + i. Each merge is the most frequent pair of neighbours inside the pieces, and is
+/// applied to all of them before the next is counted. Of pairs that are equally frequent, the one with the smaller left
+/// id is taken, then the one with the smaller right id. There are fewer than `number` where no neighbours are left.
+/// Sennrich, Haddow, Birch 2016, algorithm 1, on bytes.
+std::vector<TokenPair> learn_merges(const std::vector<std::string>& pieces, int number);
+
 }  // namespace lesson_14

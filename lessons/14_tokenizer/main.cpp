@@ -74,4 +74,16 @@ int main(int argc, char** argv) {
     fmt::print("{:>5}  {:<18} {:<11} {}\n", id, shown(bpe.tokens[size_t(id)]), shown(out) == out ? out : out + " ",
                shown(held));
   }
+
+  // Where merges come from: counted in a text, here of four words.
+  std::vector<std::string> pieces, tokens;
+  for (const auto& [word, times] : {std::pair("low", 5), {"lower", 2}, {"newest", 6}, {"widest", 3}})
+    pieces.insert(pieces.end(), size_t(times), word);
+  for (int byte = 0; byte < 256; ++byte) tokens.emplace_back(1, char(byte));
+  fmt::print("\nlearned from 5 times low, 2 lower, 6 newest, 3 widest:");
+  for (const auto& [left, right] : learn_merges(pieces, 10)) {
+    tokens.push_back(tokens[size_t(left)] + tokens[size_t(right)]);
+    fmt::print(" [{}]", shown(tokens.back()));
+  }
+  fmt::print("\n");
 }

@@ -101,4 +101,52 @@ std::string decode_next(const BpeTables& bpe, int32_t id, std::string& held) {
   return text;
 }
 
+/// The tokens of all pieces, one behind the other.
+static std::vector<int32_t> joined(const std::vector<std::vector<int32_t>>& all) {
+  std::vector<int32_t> ids;
+  for (const std::vector<int32_t>& one : all) ids.insert(ids.end(), one.begin(), one.end());
+  return ids;
+}
+
+std::vector<TokenPair> learn_merges(const std::vector<std::string>& pieces, int number) {
+  std::vector<std::vector<int32_t>> all(pieces.size());  // the tokens of each piece
+  // >>> all[p] = the bytes of pieces[p], each as its value from 0 to 255
+  for (size_t p = 0; p < pieces.size(); ++p)
+    for (const char c : pieces[p]) all[p].push_back(uint8_t(c));
+  // <<<
+  tap_ids("bytes", joined(all));
+
+  std::vector<TokenPair> merges;
+  while (int(merges.size()) < number) {
+    std::map<TokenPair, int64_t> counts;  // its keys are sorted: by the left id, then by the right
+    // >>> counts = how often each pair of neighbours occurs in the pieces
+    for (const std::vector<int32_t>& ids : all)
+      for (size_t i = 1; i < ids.size(); ++i) ++counts[{ids[i - 1], ids[i]}];
+    // <<<
+    if (counts.empty()) break;
+
+    TokenPair best = counts.begin()->first;
+    // >>> best = the pair with the highest count; of equals, the one that comes first in `counts`
+    for (const auto& [pair, count] : counts)
+      if (count > counts.at(best)) best = pair;
+    // <<<
+    merges.push_back(best);
+
+    const int32_t token = 255 + int32_t(merges.size());  // what the two become
+    // >>> in every piece, from left to right: two neighbours that are `best` become the one `token`
+    for (std::vector<int32_t>& ids : all) {
+      std::vector<int32_t> merged;
+      for (size_t i = 0; i < ids.size(); ++i) {
+        const bool both = i + 1 < ids.size() && ids[i] == best.first && ids[i + 1] == best.second;
+        merged.push_back(both ? token : ids[i]);
+        if (both) ++i;
+      }
+      ids = merged;
+    }
+    // <<<
+    tap_ids("learned_" + std::to_string(merges.size()), joined(all));
+  }
+  return merges;
+}
+
 }  // namespace lesson_14

@@ -8,17 +8,13 @@ namespace lesson_22 {
 
 using namespace rungs;
 
-/// Bytes as gigabytes of 2³⁰ bytes, which some call GiB.
-double gigabytes(int64_t bytes);
+/// Bytes as GiB: in units of 2³⁰ bytes.
+double gibibytes(int64_t bytes);
 
 /// Every number that a checkpoint of this shape stores: the token embedding (V, C); in each layer q and o between C and
 /// H·D, k and v between C and G·D, three feed-forward matrices (F, C) and two norms (C); the final norm (C); and the
 /// output projection (V, C), which a tied model does not store a second time.
 int64_t parameters(const Config& c);
-
-/// What a simpler model has, as many course reports count: q, k and v but no o; two feed-forward matrices, with their
-/// biases (F) and (C); no norms; and always an output projection beside the embedding.
-int64_t course_parameters(const Config& c);
 
 /// Bytes of the keys and values of one request of `context` tokens, at element_bytes each.
 int64_t cache_bytes(const Config& c, int64_t context, int64_t element_bytes);
@@ -39,5 +35,20 @@ struct Share {
 /// takes weight_bytes, an element of the cache element_bytes.  Shoeybi and others 2019, "Megatron-LM", section 3.
 /// \throws std::invalid_argument for heads of either kind that cannot be dealt out evenly
 Share per_gpu(const Config& c, int64_t gpus, int64_t context, int64_t weight_bytes, int64_t element_bytes);
+
+/// Bytes of numbers that are stored in blocks of 32: each number takes `bits` bits, 8 or 4, and each block a scale of 2
+/// bytes. A block that is not full takes as much as the others. These are Q8_0 and Q4_0 of GGUF, of weights or caches.
+int64_t quantized_bytes(int64_t numbers, int64_t bits);
+
+/// Bytes of the logits of `rows` tokens, in f32.
+int64_t logits_bytes(const Config& c, int64_t rows);
+
+/// Bytes of what a call of `rows` tokens computes and forgets, in f32, where every tensor has memory of its own and all
+/// layers use the same: x, its norm and the projected attention output (rows, C); q and the attention output (rows,
+/// H·D); k and v (rows, G·D); gate and up (rows, F). Scores are not stored: attention is fused, as in lesson 19.
+int64_t workspace_bytes(const Config& c, int64_t rows);
+
+/// Bytes of cache that a request of `context` tokens holds where the cache is given out in pages of `page` tokens.
+int64_t paged_bytes(const Config& c, int64_t context, int64_t page, int64_t element_bytes);
 
 }  // namespace lesson_22

@@ -9,7 +9,7 @@ namespace lesson_22 {
 /// Shows one count.
 static void tap_count(const char* name, int64_t count) { tap(name, Tensor::view_of(&count, {}, DType::i64)); }
 
-double gigabytes(int64_t bytes) {
+double gibibytes(int64_t bytes) {
   // >>> return the bytes in units of 2³⁰ bytes, with their fraction
   return double(bytes) / double(1 << 30);
   // <<<
@@ -44,27 +44,6 @@ int64_t parameters(const Config& c) {
   // <<<
   tap_count("output", output);
   return embedding + attention + feed_forward + norms + output;
-}
-
-int64_t course_parameters(const Config& c) {
-  const int64_t C = c.hidden_size, H = c.num_heads, G = c.num_kv_heads, D = c.head_dim, F = c.intermediate_size;
-  const int64_t V = c.vocab_size, L = c.num_layers;
-  int64_t tables = 0, attention = 0, feed_forward = 0;
-  // >>> tables = the embedding and the output projection, tied or not
-  tables = 2 * V * C;
-  // <<<
-  tap_count("tables", tables);
-
-  // >>> attention = q, k and v alone, of all layers
-  attention = L * (C * H * D + 2 * C * G * D);
-  // <<<
-  tap_count("attention", attention);
-
-  // >>> feed_forward = two matrices with their biases, of all layers
-  feed_forward = L * (2 * C * F + F + C);
-  // <<<
-  tap_count("feed_forward", feed_forward);
-  return tables + attention + feed_forward;
 }
 
 int64_t cache_bytes(const Config& c, int64_t context, int64_t element_bytes) {
@@ -113,6 +92,54 @@ Share per_gpu(const Config& c, int64_t gpus, int64_t context, int64_t weight_byt
 
   // >>> return the bytes of its parameters and of its cache
   return {parameters(one) * weight_bytes, cache_bytes(one, context, element_bytes)};
+  // <<<
+}
+
+int64_t quantized_bytes(int64_t numbers, int64_t bits) {
+  int64_t block = 0;  // bytes
+  // >>> block = what 32 numbers of `bits` bits and their scale take, in bytes
+  block = 32 * bits / 8 + 2;
+  // <<<
+  tap_count("block", block);
+
+  // >>> return the bytes of as many blocks as hold the numbers; the last may be partly empty
+  return (numbers + 31) / 32 * block;
+  // <<<
+}
+
+int64_t logits_bytes(const Config& c, int64_t rows) {
+  // >>> return the bytes of the logits of `rows` tokens, in f32
+  return rows * c.vocab_size * 4;
+  // <<<
+}
+
+int64_t workspace_bytes(const Config& c, int64_t rows) {
+  const int64_t C = c.hidden_size, H = c.num_heads, G = c.num_kv_heads, D = c.head_dim, F = c.intermediate_size;
+  int64_t attention = 0, feed_forward = 0;
+  // >>> attention = the numbers of x, its norm, q, k, v, the attention output and its projection, for one token
+  attention = C + C + H * D + 2 * G * D + H * D + C;
+  // <<<
+  tap_count("attention", attention);
+
+  // >>> feed_forward = the numbers of gate and up, for one token
+  feed_forward = 2 * F;
+  // <<<
+  tap_count("feed_forward", feed_forward);
+
+  // >>> return the bytes of both for `rows` tokens, in f32: every layer uses the same memory again
+  return rows * (attention + feed_forward) * 4;
+  // <<<
+}
+
+int64_t paged_bytes(const Config& c, int64_t context, int64_t page, int64_t element_bytes) {
+  int64_t pages = 0;
+  // >>> pages = how many pages of `page` tokens hold `context` tokens; the last may be partly empty
+  pages = (context + page - 1) / page;
+  // <<<
+  tap_count("pages", pages);
+
+  // >>> return the bytes of so many whole pages
+  return cache_bytes(c, pages * page, element_bytes);
   // <<<
 }
 

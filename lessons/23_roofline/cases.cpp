@@ -49,11 +49,16 @@ void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
   } else if (in.run == "linear") {
     record(rec, pieces.linear(n("rows"), n("in"), n("out"), n("element_bytes")));
   } else if (in.run == "forward") {
-    record(rec, pieces.forward(config_of(in), n("batch"), n("rows"), n("past"), n("element_bytes")));
+    record(rec, pieces.forward(config_of(in), n("batch"), n("rows"), n("past"), n("element_bytes")).total());
   } else if (in.run == "ridge") {
     record(rec, "ridge", pieces.ridge(in.scalar("bandwidth"), in.scalar("peak")));
   } else if (in.run == "attainable") {
     record(rec, "attainable", pieces.attainable(in.scalar("intensity"), in.scalar("bandwidth"), in.scalar("peak")));
+  } else if (in.run == "least_seconds") {
+    std::vector<Cost> operations;
+    for (int64_t i = 0; i < in["flops"].count(); ++i)
+      operations.push_back({in["flops"].value(i), in["bytes"].value(i)});
+    record(rec, "seconds", pieces.least_seconds(operations, in.scalar("bandwidth"), in.scalar("peak")));
   } else {
     const bool prefill = in.run == "prefill_curve";
     const std::vector<int64_t> points = list(in[prefill ? "contexts" : "batches"]);

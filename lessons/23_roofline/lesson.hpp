@@ -40,10 +40,18 @@ Cost decode_attention(int64_t N, int64_t d, int64_t batch, bool shared, int64_t 
 /// y = x Wᵀ.  x: (rows, in); W: (out, in); y: (rows, out). Each of the three crosses between memory and processor once.
 Cost linear(int64_t rows, int64_t in, int64_t out, int64_t element_bytes);
 
+/// What one call of a model costs, part by part, in the order in which the parts run.
+struct ForwardCost {
+  Cost embedding, projections, attended, feed_forward, output;
+
+  std::vector<Cost> parts() const { return {embedding, projections, attended, feed_forward, output}; }  ///< in order
+  Cost total() const { return embedding + projections + attended + feed_forward + output; }             ///< of all
+};
+
 /// The products and the attention of a LLaMA, for one call: `batch` sequences feed `rows` tokens each, behind `past`
 /// others that are in each one's cache, and want the logits of their last token. Norms, rotations and sums are done
 /// while a number is at hand, and are not counted.
-Cost forward(const Config& config, int64_t batch, int64_t rows, int64_t past, int64_t element_bytes);
+ForwardCost forward(const Config& config, int64_t batch, int64_t rows, int64_t past, int64_t element_bytes);
 
 /// The intensity at which the two limits of a device meet. bandwidth: byte/s; peak: FLOP/s.
 double ridge(double bandwidth, double peak);
@@ -58,5 +66,9 @@ void prefill_curve(Tensor& out, const std::vector<int64_t>& contexts, int64_t d,
 /// out: (batches), the intensity of decode_attention over N keys at each of them.
 void decode_curve(Tensor& out, const std::vector<int64_t>& batches, int64_t N, int64_t d, bool shared,
                   int64_t element_bytes);
+
+/// The least time in which a device can do operations that run one after the other: each has a roof of its own, and the
+/// times add up. An operation computes while it moves, so it takes as long as the slower of the two.
+double least_seconds(const std::vector<Cost>& operations, double bandwidth, double peak);
 
 }  // namespace lesson_23

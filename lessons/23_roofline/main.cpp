@@ -24,15 +24,16 @@ static void print_line(const char* name, const std::vector<double>& values, int 
   fmt::print("\n");
 }
 
-/// One call of a model, and the best that a device could do with it.
+/// One call of a model, and the least time that a device takes for it: under one roof for all, and by its parts.
 static void print_call(const std::string& what, const Config& model, int64_t batch, int64_t rows, int64_t past,
                        const DevicePeak& gpu) {
-  const lesson::Cost cost = lesson::forward(model, batch, rows, past, 2);
-  const double best = lesson::attainable(lesson::intensity(cost), gpu.bandwidth, gpu.flops);
-  const bool memory = lesson::intensity(cost) < lesson::ridge(gpu.bandwidth, gpu.flops);
-  fmt::print("{:<28}{:>9.3f}{:>9.1f}{:>12.1f}{:>9.1f}{:>9}{:>10.0f}\n", what, cost.flops / 1e12, in_gb(cost.bytes),
-             lesson::intensity(cost), 1e3 * cost.flops / best, memory ? "memory" : "compute",
-             double(batch * rows) * best / cost.flops);
+  const lesson::ForwardCost cost = lesson::forward(model, batch, rows, past, 2);
+  const lesson::Cost total = cost.total();
+  const double one_roof = total.flops / lesson::attainable(lesson::intensity(total), gpu.bandwidth, gpu.flops);
+  const double by_parts = lesson::least_seconds(cost.parts(), gpu.bandwidth, gpu.flops);
+  fmt::print("{:<28}{:>9.3f}{:>9.1f}{:>12.1f}{:>10.1f}{:>10.1f}{:>10.0f}\n", what, total.flops / 1e12,
+             in_gb(total.bytes), lesson::intensity(total), 1e3 * one_roof, 1e3 * by_parts,
+             double(batch * rows) / by_parts);
 }
 
 int main(int argc, char** argv) {
@@ -60,8 +61,8 @@ int main(int argc, char** argv) {
   const DevicePeak gpu = *named_device_peak("H100");
   fmt::print("\nLlama-3-8B on an H100: {:.2f} TB/s, {:.0f} TFLOP/s, ridge {:.1f} FLOP/byte\n", gpu.bandwidth / 1e12,
              gpu.flops / 1e12, lesson::ridge(gpu.bandwidth, gpu.flops));
-  fmt::print("{:<28}{:>9}{:>9}{:>12}{:>9}{:>9}{:>10}\n", "", "TFLOP", "GB", "FLOP/byte", "least ms", "limit",
-             "tokens/s");
+  fmt::print("{:<28}{:>9}{:>9}{:>12}{:>10}{:>10}{:>10}\n", "least ms under", "TFLOP", "GiB", "FLOP/byte", "one roof",
+             "five", "tokens/s");
   const Config model = *preset("Llama-3-8B");
   const int64_t most = lesson_22::largest_batch(80LL << 30, bytes * lesson_22::parameters(model),
                                                 lesson_22::cache_bytes(model, N, bytes));  // in 80 GB

@@ -55,7 +55,7 @@ Cost linear(int64_t rows, int64_t in, int64_t out, int64_t element_bytes) {
   // <<<
 }
 
-Cost forward(const Config& config, int64_t batch, int64_t rows, int64_t past, int64_t element_bytes) {
+ForwardCost forward(const Config& config, int64_t batch, int64_t rows, int64_t past, int64_t element_bytes) {
   const int64_t C = config.hidden_size, H = config.num_heads, G = config.num_kv_heads, D = config.head_dim;
   const int64_t F = config.intermediate_size, L = config.num_layers, V = config.vocab_size, e = element_bytes;
 
@@ -85,7 +85,7 @@ Cost forward(const Config& config, int64_t batch, int64_t rows, int64_t past, in
   output = linear(batch, C, V, e);
   // <<<
   tap_cost("output", output);
-  return embedding + projections + attended + feed_forward + output;
+  return {embedding, projections, attended, feed_forward, output};
 }
 
 double ridge(double bandwidth, double peak) {
@@ -115,6 +115,16 @@ void decode_curve(Tensor& out, const std::vector<int64_t>& batches, int64_t N, i
     out(i) = float(intensity(decode_attention(N, d, batches[i], shared, element_bytes)));
     // <<<
   }
+}
+
+double least_seconds(const std::vector<Cost>& operations, double bandwidth, double peak) {
+  double seconds = 0;
+  for (const Cost& operation : operations) {
+    // >>> add the time of this operation to seconds: that of its FLOPs or that of its bytes, whichever is longer
+    seconds += std::max(operation.flops / peak, operation.bytes / bandwidth);
+    // <<<
+  }
+  return seconds;
 }
 
 }  // namespace lesson_23

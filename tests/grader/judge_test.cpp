@@ -175,7 +175,9 @@ TEST_CASE("shapes, missing rows, rows too many, nothing at all") {
 
   Outcome few;
   add_call(few, c, 0, 2);
-  CHECK(judge(std::move(few), c).summary == "2 of 5 rows of out came back");
+  const Verdict v_few = judge(std::move(few), c);
+  CHECK(v_few.summary == "2 of 5 rows of out came back");
+  CHECK(std::isinf(v_few.fraction));  // two right rows are no answer that is within the tolerance
   Outcome many = whole(c);
   many.recording.output("out", rows_of(c, "out", 0, 1));
   CHECK_FALSE(judge(std::move(many), c).pass);

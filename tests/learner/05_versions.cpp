@@ -4,8 +4,6 @@
 #include <cmath>
 #include <vector>
 
-#include "02_embedding/lesson.hpp"
-#include "04_feed_forward/lesson.hpp"
 #include "pieces.hpp"
 #include "rungs/tensor/tap.hpp"
 
@@ -75,18 +73,6 @@ struct Right {
     sdpa(read, q, k, v);
     tap("attn_out", read);
     project(out, read, w.o.weight, w.o.bias);
-  }
-  void decoder_forward(Ops& ops, Tensor& logits, const Tensor& tokens, const DecoderWeights& w) {
-    Tensor x({tokens.count(), w.token_embedding.dim(1)}), normed(x.shape()), read(x.shape());
-    lesson_02::embed(x, tokens, w.token_embedding, w.position_embedding);
-    for (const LayerWeights& l : w.layers) {
-      ops.layer_norm(normed, x, l.attention_norm.weight, l.attention_norm.bias, w.epsilon);
-      attention(ops, read, normed, l.attention);
-      ops.add(x, read);
-      lesson_04::feed_forward(ops, x, l, w.epsilon);
-    }
-    ops.layer_norm(normed, x, w.final_norm.weight, w.final_norm.bias, w.epsilon);
-    ops.linear(logits, normed, w.output.weight, w.output.bias);
   }
 };
 
@@ -366,10 +352,7 @@ void run(const CaseInput& in, Recording& rec) {
   const auto attention = [](Ops& ops, Tensor& out, const Tensor& x, const AttentionWeights& w) {
     V().attention(ops, out, x, w);
   };
-  const auto forward = [](Ops& ops, Tensor& logits, const Tensor& tokens, const DecoderWeights& w) {
-    V().decoder_forward(ops, logits, tokens, w);
-  };
-  lesson_05::run(in, {softmax, attend, attention, forward}, rec);
+  lesson_05::run(in, {softmax, attend, attention}, rec);
 }
 
 }  // namespace

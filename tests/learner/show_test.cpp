@@ -102,7 +102,7 @@ TEST_CASE("show --mine of a file that is half written draws what there is, and s
   const json drawing = json::parse(learner.out);
   CHECK(drawing["sections"].size() == 1);
   CHECK(drawing["sections"][0]["heading"] == "The words of the vocabulary in two dimensions");
-  CHECK(drawing["notes"].back().get<std::string>() == Contains("is not written to its end: step 2 of 3"));
+  CHECK(drawing["notes"].back().get<std::string>() == Contains("is not written to its end: step 2 of 6"));
 }
 
 TEST_CASE("show --model of a model between the decoder and LLaMA goes through its lesson") {

@@ -22,6 +22,17 @@ TEST_CASE("lesson 12: rms_norm equals the library's") {
   CHECK(compare(plain, fast, {2 * 35 * unit_roundoff * 33}).pass);  // two sums of 33 squares, each in its own order
 }
 
+TEST_CASE("lesson 12: add_rms_norm equals the library's addition, then its norm") {
+  CpuOps ops;
+  const Tensor y = random_tensor({9, 33}, 1), weight = random_tensor({33}, 2);
+  Tensor x = random_tensor({9, 33}, 3), stream = x.copy(), fused({9, 33}), normed({9, 33});
+  lesson_12::add_rms_norm(fused, x, y, weight, 1e-5f);
+  ops.add(stream, y);
+  ops.rms_norm(normed, stream, weight, 1e-5f);
+  CHECK(compare(x, stream, {0}).pass);  // one addition each
+  CHECK(compare(fused, normed, {2 * 35 * unit_roundoff * 33}).pass);
+}
+
 TEST_CASE("lesson 13: the gate equals the library's") {
   CpuOps ops;
   const Tensor up = random_tensor({9, 33}, 1);

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "22_memory/lesson.hpp"
+#include "rungs/model/llama.hpp"
 #include "rungs/model/memory_estimate.hpp"
 #include "rungs/model/presets.hpp"
 #include "support.hpp"
@@ -18,7 +19,6 @@ TEST_CASE("lesson 22: counts are those of the library, for every published shape
     const Config c = *preset(name);
     CAPTURE(name);
     CHECK(lesson_22::parameters(c) == count_parameters(c).total());
-    CHECK(lesson_22::course_parameters(c) == count_parameters(c, Formula::course).total());
     CHECK(lesson_22::cache_bytes(c, 777, 2) == 2 * cache_elements(c, 777));
     for (const int64_t gpus : {1, 2, 3, 4, 6, 8, 12, 16, 32}) {
       CAPTURE(gpus);
@@ -43,6 +43,36 @@ TEST_CASE("lesson 22: the largest batch is the library's, and one more does not 
       CHECK(batch == largest_batch(memory, 1000, cache));
       CHECK(lesson_22::batch_bytes(1000, cache, batch + 1) > memory);
       if (batch) CHECK(lesson_22::batch_bytes(1000, cache, batch) <= memory);
+    }
+}
+
+TEST_CASE("lesson 22: the workspace is what the library plans, without the rows whose logits are wanted") {
+  for (const std::string& name : shape_names())
+    for (const int64_t rows : {1, 7, 512}) {
+      const Config c = *preset(name);
+      CAPTURE(name);
+      CAPTURE(rows);
+      int64_t numbers = 0;
+      LlamaScratch::each(c, rows, [&](auto, const Shape& shape) { numbers += shape.count(); });
+      CHECK(lesson_22::workspace_bytes(c, rows) == 4 * (numbers - rows * c.hidden_size));
+    }
+}
+
+TEST_CASE("lesson 22: quantized bytes are those of the library's blocks") {
+  for (const int64_t blocks : {1, 3, 1000}) {
+    CHECK(lesson_22::quantized_bytes(32 * blocks, 8) == bytes_of(DType::q8_0, 32 * blocks));
+    CHECK(lesson_22::quantized_bytes(32 * blocks, 4) == bytes_of(DType::q4_0, 32 * blocks));
+    CHECK(lesson_22::quantized_bytes(32 * blocks + 1, 8) == lesson_22::quantized_bytes(32 * blocks + 32, 8));
+  }
+}
+
+TEST_CASE("lesson 22: pages hold every token, and less than a page is left") {
+  const Config c = *preset("TinyLlama");
+  for (const int64_t page : {1, 16, 100})
+    for (const int64_t context : {0, 1, 16, 99, 100, 101}) {
+      const int64_t left = lesson_22::paged_bytes(c, context, page, 2) - lesson_22::cache_bytes(c, context, 2);
+      CHECK(left >= 0);
+      CHECK(left < lesson_22::cache_bytes(c, page, 2));
     }
 }
 

@@ -1,5 +1,8 @@
 // A lesson's solution is the plain version, the library's is the fast one: here the two are held equal.
+#include <random>
+
 #include "01_tensor/lesson.hpp"
+#include "02_embedding/lesson.hpp"
 #include "03_layer_norm/lesson.hpp"
 #include "04_feed_forward/lesson.hpp"
 #include "05_attention/lesson.hpp"
@@ -14,6 +17,7 @@
 #include "rungs/grader/case.hpp"
 #include "rungs/model/decoder.hpp"
 #include "rungs/ops/cpu_ops.hpp"
+#include "rungs/tokenizer/vocabulary.hpp"
 #include "support.hpp"
 
 using namespace rungs;
@@ -70,6 +74,25 @@ TEST_CASE("lesson 01: linear with loops equals the library's") {
   lesson_01::linear(plain, x, weight, bias);
   ops.linear(fast, x, weight, bias);
   check_equal(plain, fast, two_sums_of(34));
+}
+
+TEST_CASE("lesson 02: encode gives the library's ids, and refuses what it refuses") {
+  const Vocabulary vocabulary(weights_directory() / "decoder/vocabulary.json");
+  std::vector<std::string> texts{"", " ", "\n", "a", "the<eos>", "  the  then\n\nthere,theatre ", "\n the"};
+  std::mt19937 random(1);
+  for (int i = 0; i < 200; ++i) {  // tokens one behind the other, and single characters, so that words run together
+    texts.emplace_back();
+    for (int n = 0; n < 12; ++n) texts.back() += vocabulary.tokens()[random() % vocabulary.tokens().size()];
+  }
+  for (const std::string& text : texts) {
+    INFO(text);
+    CHECK(lesson_02::encode(vocabulary.tokens(), text) == vocabulary.encode(text));
+  }
+  for (const char* text : {"caf\xc3\xa9", "\tthe", "the\r\n"}) {
+    INFO(text);
+    CHECK_THROWS_AS(vocabulary.encode(text), UsageError);
+    CHECK_THROWS_AS(lesson_02::encode(vocabulary.tokens(), text), UsageError);
+  }
 }
 
 TEST_CASE("lesson 03: layer_norm equals the library's") {

@@ -1,13 +1,75 @@
-"""The cases of lesson 12: RMSNorm."""
+"""The cases of lesson 12: RMSNorm, alone and fused with the addition before it."""
 import numpy as np
 
 from references.head_cases import rms_norm
 from references.hybrid_cases import make_hybrid_lesson
+from references.machines import Scalars
 from references.values import EPSILON, norm_weight, normal, scalar
 
 
 def run_rms_norm(record, a, model):
     record.out("out", rms_norm(a["x"], a["weight"], a["epsilon"], record.tap), "token", "channel")
+
+
+def run_add_rms_norm(record, a, model):
+    x = a["x"] + a["y"]
+    record.out("x", x, "token", "channel")
+    record.out("out", rms_norm(x, a["weight"], a["epsilon"]), "token", "channel")
+
+
+def check_bytes():
+    """What main.cpp says is read and written: counted by a machine that keeps a number at hand within one operation, and none for the next."""
+    T, C = 3, 5
+    machine = Scalars()
+    x, y, out, weight = (machine.new(*shape, values=np.ones(shape)) for shape in ((T, C), (T, C), (T, C), (C,)))
+
+    def count(work):
+        machine.moved = 0
+        with machine.operation():
+            for t in range(T):
+                work(t)
+        return machine.moved
+
+    def add(t):
+        for c in range(C):
+            machine.write(x[t, c], machine.read(x[t, c]) + machine.read(y[t, c]))
+
+    def norm(t, row=None):
+        row = row or [machine.read(a) for a in x[t]]
+        squares = sum((number * number for number in row[1:]), row[0] * row[0])
+        for a, number, w in zip(out[t], row, weight):
+            machine.write(a, number / squares * machine.read(w))  # a root and an epsilon move nothing
+
+    def fused(t):
+        row = [machine.read(a) + machine.read(b) for a, b in zip(x[t], y[t])]
+        for a, number in zip(x[t], row):
+            machine.write(a, number)
+        norm(t, row)
+
+    assert (count(add), count(norm), count(fused)) == (3 * T * C, 2 * T * C + C, 4 * T * C + C)
+
+
+def fused_cases(lesson):
+    check_bytes()
+    T, C = lesson.size(3, 5)
+
+    def add(what, says, T, C, scale_x, scale_y, epsilon=EPSILON, opposite=False):
+        rng = lesson.rng(f"add_{what}")
+        x, y = normal(rng, T, C, scale=scale_x), normal(rng, T, C, scale=scale_y)
+        if opposite:
+            y[1] = -x[1]
+        inputs = {"x": x, "y": y, "weight": norm_weight(rng, C), "epsilon": scalar(epsilon)}
+        lesson.add(f"add_rms_norm_{what}", "add_rms_norm", says, inputs, run_add_rms_norm)
+
+    add("one_token", "one row", 1, C, 1, 1)
+    add("two_tokens", "small enough to be read in full", 2, C - 2, 1, 1.5)
+    add("three_tokens", "tokens and channels differ in number", T, C, 2, 1)
+    add("large_branch", "what is added is larger than the stream", T, C + 1, 0.1, 20)
+    add("large_stream", "what is added is smaller than the stream", T, C - 1, 30, 2)
+    add("near_epsilon", "the mean square of the sum is near epsilon", T, C + 2, 3e-3, 2e-3)
+    add("large_epsilon", "epsilon is the one that is given", T, C + 3, 1, 1, float(np.float32(0.3)))
+    add("opposite", "the sum of one row is zero: without epsilon it is 0/0", T, C, 1, 1, opposite=True)
+    add("odd_sizes", "sizes that no block divides", *lesson.size(7, 13), 3, 2)
 
 
 def cases(lesson):
@@ -39,4 +101,4 @@ def cases(lesson):
 
 
 def make(root, seed):
-    make_hybrid_lesson(root, "12_rms_norm", seed, cases)
+    make_hybrid_lesson(root, "12_rms_norm", seed, cases, fused_cases)

@@ -7,6 +7,7 @@ import json
 import random
 import shutil
 import zlib
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -57,16 +58,17 @@ class Cases:
             return choices[0]
         return random.Random(zlib.crc32(f"{self.seed}/{what}".encode())).choice(choices[1:] or choices)
 
-    def add(self, what, run, says, inputs, outputs, taps=(), error=None):
+    def add(self, what, run, says, inputs, outputs, taps=(), error=None, model=MODEL):
         self.count += 1
         folder = self.root / f"{self.count:02d}_{run}_{what}"
         for place, tensors in (("in", inputs), ("out", outputs), ("taps", dict(taps))):
             for name, values in tensors.items():
                 (folder / place).mkdir(parents=True, exist_ok=True)
-                np.save(folder / place / f"{name}.npy", np.array(list(values), "<i4"))
-        case = {"run": run, "says": says, "model": MODEL, **({"error": error} if error else {}),
-                "tensors": [{"name": name, "dims": ["step" if name == "ready" else "byte" if name in ("text", "lengths") else "token"],
-                             "error32": 0.0} for name in [*dict(taps), *outputs]]}
+                values = np.array(list(values), "<i4")
+                np.save(folder / place / f"{name}.npy", values.reshape(-1, 2) if name == "merges" else values)
+        dims = {"ready": ["step"], "text": ["byte"], "lengths": ["byte"], "merges": ["merge", "half"]}
+        case = {"run": run, "says": says, **({"model": model} if model else {}), **({"error": error} if error else {}),
+                "tensors": [{"name": name, "dims": dims.get(name, ["token"]), "error32": 0.0} for name in [*dict(taps), *outputs]]}
         (folder / "case.json").write_text(json.dumps(case, indent=1, ensure_ascii=False) + "\n")
 
     def rounds(self, piece):
@@ -123,6 +125,40 @@ class Cases:
         if not held and "�" not in self.joined(ids).decode(errors="replace"):
             assert all("�" not in part.decode(errors="replace") for part in out)
         self.add(what, "decode_next", says, {"ids": ids}, {"ready": ready, "text": b"".join(out)})
+
+
+    def learn_merges(self, what, says, number, *choices):
+        """choices: lists of pieces, of which each seed takes one."""
+        pieces = [piece.encode() for piece in self.text(what, *choices)]
+        merges, taps = learned(pieces, number)
+        assert merges == merges_of_library(pieces, number)
+        self.add(what, "learn_merges", says, {"text": b"".join(pieces), "lengths": map(len, pieces), "number": [number]}, {"merges": merges}, taps,
+                 model=None)
+
+
+def learned(pieces, number):
+    """Algorithm 1 of Sennrich and others, word for word, on bytes; of equally frequent pairs the smallest. The taps are the ids after each merge."""
+    words, merges = [list(piece) for piece in pieces], []
+    taps = {"bytes": sum(words, [])}
+    while len(merges) < number and (counts := Counter(pair for word in words for pair in zip(word, word[1:]))):
+        best = min(counts, key=lambda pair: (-counts[pair], pair))
+        for word in words:
+            for i, _ in enumerate(word):  # the list gets shorter behind i
+                if tuple(word[i:i + 2]) == best:
+                    word[i:i + 2] = [256 + len(merges)]
+        merges.append(best)
+        taps[f"learned_{len(merges)}"] = sum(words, [])
+    return merges, taps
+
+
+def merges_of_library(pieces, number):
+    """The same of BpeTrainer. Its characters are the bytes, read as Latin-1, so that its first 256 ids are their values."""
+    tokenizer = Tokenizer(models.BPE())
+    trainer = trainers.BpeTrainer(vocab_size=256 + number, initial_alphabet=[chr(byte) for byte in range(256)], show_progress=False)
+    tokenizer.train_from_iterator([piece.decode("latin-1") for piece in pieces], trainer)
+    ids = tokenizer.get_vocab()
+    assert all(ids[chr(byte)] == byte for byte in range(256))
+    return [(ids[a], ids[b]) for a, b in json.loads(tokenizer.to_str())["model"]["merges"]]
 
 
 def character_length(byte):
@@ -198,6 +234,33 @@ def stream_cases(c):
     c.merge("nothing", "an empty piece: of no tokens there are no pairs", "")
 
 
+def learn_cases(c):
+    words = "low " * 5 + "lower " * 2 + "newest " * 6 + "widest " * 3
+    c.learn_merges("one_pair", "one merge", 1, ["abcab"], ["xyzxy"], ["bacba"])
+    c.learn_merges("pair_of_a_token", "what was merged is part of the next pair", 3, ["abcd", "abce", "abf"], ["xyzu", "xyzv", "xyw"])
+    c.learn_merges("words", "the example of the paper", 10, words.split(), (words + "lowest lowest slow").split())
+    c.learn_merges("repeated", "a word that occurs five times counts five times", 4, ["the"] * 5 + ["cat", "car", "cap", "can"],
+                   ["and"] * 4 + ["dog", "dot", "door"])
+    c.learn_merges("equal_left", "equally frequent pairs: the smaller left id, not the first of the text", 3, ["zy", "ba", "yx", "zy", "ba", "yx"],
+                   ["xw", "dc", "zy"])
+    c.learn_merges("equal_right", "equally frequent pairs with one left half: the smaller right id", 3, ["ad", "ab", "ac"], ["xz", "xw", "xy"])
+    c.learn_merges("equal_to_a_token", "an equally frequent pair of bytes comes before one with a merged token", 4, ["zxw", "zxw", "zx", "uv", "uv"],
+                   ["yxw", "yxw", "yx", "st", "st"])
+    c.learn_merges("overlapping_counted", "aaa holds the pair aa twice", 2, ["aaa", "bc", "bc", "aaa", "bc"], ["dddd", "ef", "ef", "ef"])
+    c.learn_merges("overlapping_merged", "of aaaaa the pairs at 0 and at 2 are merged", 3, ["aaaaa", "baaab", "aa"], ["ccccccc", "dcccd", "cc"])
+    c.learn_merges("borders", "a pair never stands in two words", 2, ["x", "y", "x", "y", "x", "y", "ab"], ["pq", "p", "pq", "p", "q", "q"])
+    c.learn_merges("both_directions", "ab and ba are two pairs", 3, ["ab", "cd", "ba", "cd", "ba", "cd", "ab", "cd"], ["xy", "zu", "yx", "zu", "yx", "zu"])
+    c.learn_merges("twice_in_a_word", "every place of a word is merged", 3, ["banana", "bandana"], ["papaya", "papa"])
+    c.learn_merges("too_many", "when every word is one token, no pair is left", 20, ["to", "tom", "at"], ["in", "into", "so"])
+    c.learn_merges("none_wanted", "no merges", 0, ["ab", "ab"])
+    c.learn_merges("no_text", "no pieces, no pairs", 3, [])
+    c.learn_merges("empty_pieces", "a piece of no bytes and pieces of one", 2, ["", "a", "", "bc", "b"])
+    c.learn_merges("bytes", "bytes from 128 on", 5, ["é", "été", "thé", "世", "世界"], ["ñ", "ñandú", "año", "🦊", "🦊🦊"])
+    story = make_story(random.Random(TEXT_SEED if c.seed == SEED else c.seed))
+    cut = llama3_cut()
+    c.learn_merges("story", "the pieces of a story", 24, [story[begin:end] for _, (begin, end) in cut.pre_tokenize_str(story)])
+
+
 def make(root, seed):
     tokenizer = train()
     folder = root / "models" / Path(MODEL).name
@@ -205,6 +268,6 @@ def make(root, seed):
     tokenizer.save(str(folder / "tokenizer.json"))
     shutil.rmtree(root / LESSON, ignore_errors=True)
     cases = Cases(root, seed, tokenizer)
-    for group in (merge_cases, encode_cases, decode_cases, stream_cases):
+    for group in (merge_cases, encode_cases, decode_cases, stream_cases, learn_cases):
         group(cases)
     print(f"{LESSON}: {cases.count} cases", flush=True)

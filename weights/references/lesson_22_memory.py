@@ -1,19 +1,22 @@
 """The cases of lesson 22: bytes of parameters and caches, counted rather than calculated.
 
-needs: torch 1.13 or newer, transformers 4.46. The counts are those of llama_counts.py; the largest batch is found by filling
+needs: torch 1.13 or newer, transformers 4.46, gguf 0.19. The counts are those of llama_counts.py; the largest batch is found by filling
 one request after another, until the next one would not fit.
 """
 import math
 
 import numpy as np
+import torch
+from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
+from gguf.quants import quantize
 
 from references.case import UNIT, model_path, write_lesson
-from references.llama_counts import (SHAPES, cached, count, course_parameters, heads_dealt, llama, parameters, path_of, per_gpu, save_shapes,
+from references.llama_counts import (SHAPES, cached, count, course_parameters, heads_dealt, llama, on_meta, parameters, path_of, per_gpu, save_shapes,
                                      size_of_cache)
 
-GB = 2**30
+GIB = 2**30
 
-# The tables of the lesson: two bytes a weight and two a cached element, on 80 GB. Context or GPUs (of 1024 tokens) -> the largest
+# The tables of the lesson: two bytes a weight and two a cached element, on 80 GiB. Context or GPUs (of 1024 tokens) -> the largest
 # batch as the course counts, and as it is.
 TABLE_MODEL = "llama_3_8b"
 TABLE = {1024: (556, 520), 2048: (278, 260), 4096: (139, 130)}
@@ -46,10 +49,6 @@ class Cases:
         assert total == SHAPES.get(model, {}).get("published", total), f"{model} has {total}"
         self.add("parameters", model, says, {}, {"parameters": total}, counts, model)
 
-    def course_parameters(self, model, says):
-        counts = course_parameters(self.directory(model))
-        self.add("course_parameters", model, says, {}, {"parameters": sum(counts.values())}, counts, model)
-
     def cache_bytes(self, what, model, context, element_bytes, says):
         row = count(cached(self.directory(model), 1)[0])
         size = size_of_cache([tensor for layer in cached(self.directory(model), context) for tensor in layer], element_bytes)
@@ -76,15 +75,63 @@ class Cases:
         row = 2 * count(heads_dealt(cached(self.directory(model), 1)[0][0][0, :, 0], self.kv_heads(model), gpus)[:1])
         self.add("per_gpu", what, says, inputs, {"parameter_bytes": parameter_bytes, "cache_bytes": cache}, counts | {"row": row}, model)
 
+    def quantized_bytes(self, what, numbers, bits, says):
+        """Small counts: the bytes that gguf makes of so many numbers, filled up to whole blocks. Large ones: block after block."""
+        kind = {8: GGMLQuantizationType.Q8_0, 4: GGMLQuantizationType.Q4_0}[bits]
+        in_a_block, block = GGML_QUANT_SIZES[kind]
+        if numbers < 10 ** 6:
+            row = np.zeros(math.ceil(numbers / in_a_block) * in_a_block, np.float32)
+            size = quantize(row, kind).nbytes if len(row) else 0
+        else:
+            full, rest = divmod(numbers, in_a_block)
+            size = block * full + (block if rest else 0)
+        self.add("quantized_bytes", what, says, {"numbers": numbers, "bits": bits}, {"bytes": size}, {"block": block})
+
+    def logits_bytes(self, what, model, rows, says):
+        logits = self.run(model, rows).logits
+        self.add("logits_bytes", what, says, {"rows": rows}, {"bytes": logits.numel() * logits.float().element_size()}, model=model)
+
+    def run(self, model, tokens):
+        with on_meta():
+            return llama(self.directory(model))(torch.zeros(1, tokens, dtype=torch.int64))
+
+    def workspace_bytes(self, what, model, rows, says):
+        """What the modules of a layer return when they run, each in memory of its own."""
+        network = llama(self.directory(model))
+        layer = network.model.layers[0]
+        with on_meta():
+            x = network.model.embed_tokens(torch.zeros(rows, dtype=torch.int64))
+            normed, a = layer.input_layernorm(x), layer.self_attn
+            q, k, v = a.q_proj(normed), a.k_proj(normed), a.v_proj(normed)
+            attn_out = torch.empty_like(q)  # as many heads as there are queries
+            attention = [x, normed, q, k, v, attn_out, a.o_proj(attn_out)]
+            feed_forward = [layer.mlp.gate_proj(normed), layer.mlp.up_proj(normed)]
+            size = sum(tensor.numel() * tensor.float().element_size() for tensor in attention + feed_forward)
+        self.add("workspace_bytes", what, says, {"rows": rows}, {"bytes": size},
+                 {"attention": sum(tensor.numel() for tensor in attention) // rows,
+                  "feed_forward": sum(tensor.numel() for tensor in feed_forward) // rows}, model)
+
+    def paged_bytes(self, what, model, context, page, element_bytes, says):
+        """Token after token takes the next place; where there is none, a new page is made."""
+        pages, free = [], 0
+        a_page = size_of_cache([tensor for layer in cached(self.directory(model), page) for tensor in layer], element_bytes)
+        for _ in range(context):
+            if free == 0:
+                pages.append(a_page)
+                free = page
+            free -= 1
+        self.add("paged_bytes", what, says, {"context": context, "page": page, "element_bytes": element_bytes}, {"bytes": sum(pages)},
+                 {"pages": len(pages), "row": count(cached(self.directory(model), 1)[0])}, model)
+
     def kv_heads(self, model):
         return llama(self.directory(model)).config.num_key_value_heads
 
 
 def counting_cases(c):
-    for what, value, says in (("one", GB, "2^30 bytes"), ("half", GB // 2, "a fraction is not cut off"),
-                              ("ten", 10 * GB, "ten of them"), ("weights_8b", 16_060_522_496, "Llama 3 8B in bf16"),
-                              ("one_byte_less", 80 * GB - 1, "just under 80 GB")):
-        c.add("gigabytes", what, says, {"bytes": value}, {"gigabytes": math.ldexp(value, -30)})
+    for what, value, says in (("one", GIB, "2^30 bytes"), ("half", GIB // 2, "a fraction is not cut off"),
+                              ("ten", 10 * GIB, "ten of them"), ("weights_8b", 16_060_522_496, "Llama 3 8B in bf16"),
+                              ("one_byte_less", 80 * GIB - 1, "just under 80 GiB")):
+        c.add("gibibytes", what, says, {"bytes": value}, {"gibibytes": math.ldexp(value, -30)})
     for model, says in (("small_wide", "one layer, and H times D is far from C"), ("small", "two layers, small enough for a pencil"),
                         ("small_tied", "the output projection is the embedding, stored once"), ("small_mqa", "one key/value head for all"),
                         ("stories", "a trained model: what its file holds"), ("tinyllama", "published: 1.1 billion"),
@@ -93,11 +140,6 @@ def counting_cases(c):
                         ("llama_3_70b", "far beyond 32 bits"), ("llama_3_2_1b", "tied, with a large vocabulary"),
                         ("llama_3_2_3b", "tied; 24 heads")):
         c.parameters(model, says)
-    for model, says in (("small_wide", "one layer"), ("small", "two layers, small enough for a pencil"),
-                        ("small_tied", "two tables even so"), ("small_mqa", "one key/value head"),
-                        ("llama_3_8b", "the model of the tables: 5,614,665,728"), ("llama_2_7b", "G = H"),
-                        ("llama_3_2_1b", "a tied model is counted with two tables"), ("llama_2_70b", "beyond 32 bits")):
-        c.course_parameters(model, says)
 
 
 def cache_cases(c):
@@ -106,8 +148,8 @@ def cache_cases(c):
             ("one_layer", "small_wide", 7, 4, "one layer, in f32"), ("bytes", "small_tied", 6, 1, "an element of one byte"),
             ("f32", "small_tied", 6, 4, "the same in f32"), ("one_head", "small_mqa", 9, 2, "one key/value head"),
             ("stories", "stories", 512, 2, "the trained model, at its whole context"),
-            ("llama_2_7b", "llama_2_7b", 4096, 2, "without grouped queries: 2 GB a request"),
-            ("long", "llama_3_2_1b", 131072, 2, "a request as long as the model allows: 4 GB"),
+            ("llama_2_7b", "llama_2_7b", 4096, 2, "without grouped queries: 2 GiB a request"),
+            ("long", "llama_3_2_1b", 131072, 2, "a request as long as the model allows: 4 GiB"),
             ("llama_3_70b", "llama_3_70b", 2048, 2, "eighty layers")):
         c.cache_bytes(what, model, context, width, says)
     for context in TABLE:
@@ -120,7 +162,7 @@ def batch_cases(c):
     c.batch_bytes("one", *small, 1, "one request")
     c.batch_bytes("three", *small, 3, "three requests: the parameters stay one")
     c.batch_bytes("none", *small, 0, "no request: the model alone")
-    c.batch_bytes("llama_3_8b", 16_060_522_496, GB // 4, 16, "Llama 3 8B, sixteen requests of 2048 tokens")
+    c.batch_bytes("llama_3_8b", 16_060_522_496, GIB // 4, 16, "Llama 3 8B, sixteen requests of 2048 tokens")
 
     size = int(rng.integers(100, 200))
     c.largest_batch("fits_exactly", 1000 + 7 * size, 1000, size, "the seventh fills the last byte")
@@ -133,12 +175,12 @@ def batch_cases(c):
     course, exact = (2 * sum(counts(directory).values()) for counts in (course_parameters, parameters))
     for context, wanted in TABLE.items():
         cache = size_of_cache([tensor for layer in cached(directory, context) for tensor in layer], 2)
-        found = tuple(c.largest_batch(f"row_{context}_{formula}", 80 * GB, total, cache, f"the table's row of {context} tokens, {formula}")
+        found = tuple(c.largest_batch(f"row_{context}_{formula}", 80 * GIB, total, cache, f"the table's row of {context} tokens, {formula}")
                       for formula, total in (("course", course), ("exact", exact)))
         assert found == wanted, found
     for gpus, wanted in TABLE_GPUS.items():
-        shares = {"course": (course // gpus, GB // 8 // gpus), "exact": per_gpu(directory, gpus, 1024, 2, 2)[1:]}
-        found = tuple(c.largest_batch(f"row_{gpus}_gpus_{formula}", 80 * GB, *share, f"the table's row of {gpus} GPUs, {formula}")
+        shares = {"course": (course // gpus, GIB // 8 // gpus), "exact": per_gpu(directory, gpus, 1024, 2, 2)[1:]}
+        found = tuple(c.largest_batch(f"row_{gpus}_gpus_{formula}", 80 * GIB, *share, f"the table's row of {gpus} GPUs, {formula}")
                       for formula, share in shares.items())
         assert found == wanted, found
 
@@ -154,7 +196,7 @@ def gpu_cases(c):
             ("one_head", "small_mqa", 4, 6, 2, 1, "one key/value head, copied four times"),
             ("wide", "small_wide", some, 4, 1, 2, "fewer GPUs than key/value heads"),
             ("sixteen", "llama_3_8b", 16, 1024, 2, 2, "two GPUs hold the same key/value head"),
-            ("llama_3_70b", "llama_3_70b", 8, 4096, 2, 2, "131 GB on eight GPUs"),
+            ("llama_3_70b", "llama_3_70b", 8, 4096, 2, 2, "131 GiB on eight GPUs"),
             ("llama_2_13b", "llama_2_13b", 8, 2048, 2, 1, "a cache of one byte")):
         c.per_gpu(what, model, gpus, context, weight, element, says)
     for gpus in TABLE_GPUS:
@@ -166,9 +208,37 @@ def gpu_cases(c):
         c.add("per_gpu", f"uneven_{what}", "some GPU would have to hold a part of a head", inputs, {}, model=model, error=error)
 
 
+def quantized_cases(c):
+    for what, numbers, bits, says in (("one_block", 32, 8, "a block of 8 bits"), ("one_block_of_4", 32, 4, "a block of 4 bits"),
+                                      ("one_number", 1, 8, "a block with one number in it"), ("one_more", 65, 4, "the third block is nearly empty"),
+                                      ("one_less", 95, 8, "a place is left"), ("none", 0, 4, "nothing to store"), ("row", 4096, 4, "a row of a matrix"),
+                                      ("llama_3_8b", 8_030_261_248, 8, "all weights of Llama 3 8B in 8 bits"),
+                                      ("llama_3_8b_of_4", 8_030_261_248, 4, "the same in 4 bits"),
+                                      ("cache", 67_108_864, 8, "the cache of 1024 tokens of Llama 3 8B")):
+        c.quantized_bytes(what, numbers, bits, says)
+
+
+def workspace_cases(c):
+    for what, model, rows, says in (("one", "small", 1, "one token"), ("some", "small_wide", 7, "a row for each token"),
+                                    ("llama_3_8b", "llama_3_8b", 1, "a step of Llama 3 8B"), ("batch", "llama_3_8b", 520, "a step of 520 requests"),
+                                    ("prompt", "llama_3_2_1b", 8192, "the logits of a whole prompt: more than 32 bits count")):
+        c.logits_bytes(what, model, rows, says)
+    for what, model, rows, says in (("one", "small", 1, "one token"), ("wide", "small_wide", 5, "H times D is far from C"),
+                                    ("one_head", "small_mqa", 3, "one key/value head"), ("tied", "small_tied", 4, "H times D is larger than C"),
+                                    ("llama_2_7b", "llama_2_7b", 16, "as many key/value heads as query heads"),
+                                    ("llama_3_8b", "llama_3_8b", 1024, "a prompt of 1024 tokens")):
+        c.workspace_bytes(what, model, rows, says)
+    for what, model, context, page, element, says in (
+            ("full", "small", 8, 4, 2, "two pages, both full"), ("one_more", "small", 9, 4, 2, "a page for one token"),
+            ("one_less", "small_tied", 11, 6, 4, "one place is left"), ("one_token", "small_wide", 1, 16, 1, "a page for the first token"),
+            ("none", "small", 0, 4, 2, "no token, no page"), ("page_of_one", "small_mqa", 7, 1, 2, "pages of one token waste nothing"),
+            ("llama_3_8b", "llama_3_8b", 1000, 16, 2, "Llama 3 8B, 1000 tokens"), ("large_pages", "llama_3_8b", 1000, 256, 2, "the same in large pages")):
+        c.paged_bytes(what, model, context, page, element, says)
+
+
 def cases(lesson):
     c = Cases(lesson)
-    for part in (counting_cases, cache_cases, batch_cases, gpu_cases):
+    for part in (counting_cases, cache_cases, batch_cases, gpu_cases, quantized_cases, workspace_cases):
         part(c)
 
 

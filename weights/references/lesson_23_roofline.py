@@ -1,5 +1,6 @@
 """The cases of lesson 23: FLOPs and bytes, counted by the machines of machines.py."""
 import json
+from fractions import Fraction
 
 import numpy as np
 
@@ -38,7 +39,7 @@ class Counts:
         return machine.flops / (machine.moved * element_bytes)
 
     def write(self, run, what, says, inputs, taps, outputs, budgets=None, dims=(), model=None):
-        inputs = {name: np.array(value, None if isinstance(value, float) else np.int32) for name, value in inputs.items()}
+        inputs = {name: np.array(value, None if isinstance(value, (float, np.ndarray)) else np.int32) for name, value in inputs.items()}
         directory = self.lesson.directory(f"{run}_{what}", inputs)
         for folder, tensors in (("taps", taps), ("out", outputs), ("tolerance", budgets or {})):
             for name, value in tensors.items():
@@ -190,9 +191,45 @@ def curve_cases(counts):
     decode("page_shared", "the rising curve of the page", [1, 16, 64, 256], 1024, 128, True, 2)
 
 
+def seconds_of(flops, moved, bandwidth, peak):
+    """One second after the other: what is left after it is what the device could not do of either within it, until nothing is left."""
+    seconds = Fraction(0)
+    for f, b in zip(map(Fraction, flops), map(Fraction, moved)):
+        until_computed, until_moved = f / Fraction(peak), b / Fraction(bandwidth)
+        together = sorted((until_computed, until_moved))[0]  # both are at work
+        seconds += together + (until_computed - together) + (until_moved - together)  # then one is alone
+    return float(seconds)
+
+
+def seconds_cases(counts):
+    H100 = 3.35e12, 989e12
+
+    def add(what, says, operations, device):
+        flops, moved = (np.array([operation[i] for operation in operations], np.float64) for i in (0, 1))
+        bandwidth, peak = device
+        counts.quotient("least_seconds", what, says, {"flops": flops, "bytes": moved, "bandwidth": bandwidth, "peak": peak}, "seconds",
+                        seconds_of(flops, moved, bandwidth, peak), np.float64)
+
+    def parts(batch, rows, past):
+        machine = Arrays()
+        run_forward(machine, LLAMA_3_8B, batch, rows, past)
+        return [(flops, 2 * moved) for flops, moved in (machine.parts[part] for part in ("embedding", "projections", "attended", "feed_forward", "output"))]
+
+    n = counts.lesson.size.more
+    add("memory", "one operation, left of the ridge", [(30.0 + n, 20.0)], (10.0, 40.0))
+    add("compute", "one operation, right of the ridge", [(300.0 + n, 20.0)], (10.0, 40.0))
+    add("both", "one operation waits for memory, the next for the processor", [(30.0 + n, 20.0), (300.0, 20.0)], (10.0, 40.0))
+    add("no_flops", "a copy: bytes alone", [(0.0, 50.0 + n), (400.0, 10.0)], (10.0, 40.0))
+    add("nothing", "no operations take no time", [], (10.0, 40.0))
+    add("8b_prompt", "the parts of a prompt of 1024 tokens on the H100 of the page", parts(1, 1024, 0), H100)
+    add("8b_step", "the parts of a step", parts(1, 1, 1023), H100)
+    add("8b_batch", "the parts of a step of 520 requests", parts(520, 1, 1023), H100)
+    add("8b_slow_processor", "the same on a processor that is slower than its memory", parts(520, 1, 1023), (200e9, 50e9))
+
+
 def cases(lesson):
     counts = Counts(lesson)
-    for part in (attention_cases, prefill_cases, decode_cases, linear_cases, forward_cases, roof_cases, curve_cases):
+    for part in (attention_cases, prefill_cases, decode_cases, linear_cases, forward_cases, roof_cases, curve_cases, seconds_cases):
         part(counts)
 
 

@@ -16,7 +16,7 @@ LinearWeights linear_of(const CaseInput& in, const std::string& name) {
   return {in[name + ".weight"].view(), in[name + ".bias"].view()};
 }
 
-void run_decoder_forward(const CaseInput& in, DecoderForward* forward, Recording& rec) {
+void run_decoder_forward(const CaseInput& in, const std::function<DecoderForward>& forward, Recording& rec) {
   const DecoderCheckpoint& model = model_of(in);
   CountingOps ops(rec);
   Tensor logits({in["tokens"].count(), model.config.vocab_size});  // (T, V)

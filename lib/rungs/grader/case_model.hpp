@@ -25,7 +25,7 @@ AttentionWeights attention_of(const CaseInput& in);
 using DecoderForward = void(Ops&, Tensor&, const Tensor&, const DecoderWeights&);
 
 /// Runs `forward` on the input tokens and the case's model, and records its logits, (T, V).
-void run_decoder_forward(const CaseInput& in, DecoderForward* forward, Recording& rec);
+void run_decoder_forward(const CaseInput& in, const std::function<DecoderForward>& forward, Recording& rec);
 
 /// The same with a cache, from lesson 8 on: then also the cache and start_pos.
 using CachedForward = void(Ops&, Tensor&, const Tensor&, const DecoderWeights&, KvCache&, int64_t);
