@@ -19,6 +19,14 @@ std::vector<int32_t> any_prompt(int64_t length, int64_t vocabulary) {
   return tokens;
 }
 
+KvCache filled_cache(Device& device, const Config& config, int64_t sequences, int64_t capacity, DType dtype) {
+  KvCache cache(device, config, sequences, capacity, dtype);
+  Tensor numbers(cache_shape(config, sequences, capacity));
+  for (int64_t i = 0; i < numbers.count(); ++i) numbers.flat(i) = float(i % 7 - 3) / 4;
+  for (LayerCache& layer : cache.layers) convert(layer.k, numbers), convert(layer.v, numbers);
+  return cache;
+}
+
 Panel without_and_with(const std::string& title, const std::string& x_label, const std::string& y_label,
                        const std::vector<double>& x, const std::vector<double>& without,
                        const std::vector<double>& with) {

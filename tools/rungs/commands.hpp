@@ -233,6 +233,18 @@ struct BenchServeCommand {
 };
 int bench_serve(const BenchServeCommand& command);
 
+struct BenchPagedCommand {
+  std::string model;                       ///< a directory, a .bin of llama2.c, or a .gguf
+  std::vector<int64_t> batches = {1, 16};  ///< sequences that decode at once
+  std::vector<int64_t> past = {};          ///< tokens before the one that is decoded; none: few, and a full context
+  int64_t block_size = 16;                 ///< tokens of a block
+  int64_t rounds = 15;
+  DType cache_dtype = DType::f32;
+  std::string out = {};  ///< .json; "": none
+  bool json = false;
+};
+int bench_paged(const BenchPagedCommand& command);
+
 struct BenchPeersCommand {
   std::string model;               ///< a .gguf, or for llama2.c a .bin
   std::string llama_cpp, llama2c;  ///< the folder of llama.cpp's programs, or llama2.c's program
