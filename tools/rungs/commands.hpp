@@ -144,6 +144,9 @@ struct ServeCommand {
   int64_t slots = 16;                ///< requests that are served at once; the others wait
   int64_t context = 0;               ///< most tokens of a text; 0: as many as the model knows
   int64_t max_tokens_in_flight = 0;  ///< of all texts together; 0: what the slots can have, 65536 at most
+  bool tensor_parallel = false;      ///< the processes of mpirun share the model
+  double rank_timeout = 10;          ///< seconds after which one that does not answer is given up
+  int threads = 0;                   ///< as the command line says; 0: nothing
 };
 /// Listens until a signal ends it. \throws UsageError for options that do not fit, a port that is taken, and a build
 /// without an HTTP library
