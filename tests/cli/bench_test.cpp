@@ -219,6 +219,8 @@ TEST_CASE("bench serve gives every request its tokens, in each way to serve") {
   const Outcome table = run_rungs(command);
   CHECK(table.out.find("static batches") != std::string::npos);
   check_fails(command + " --slots 0", 2, "--slots: wanted 1 to 1024, found 0");
+  check_fails(command + " --clients 4", 2, "--clients: wanted --http URL, too, of the server that they ask");
+  check_fails(command + " --minutes 0", 2, "--minutes: wanted a number above 0, 1440 at most, found 0");
   check_fails(command + " --shared 63", 2, "--shared: wanted 0 to 62, found 63");
 }
 

@@ -207,4 +207,39 @@ TEST_CASE("Ctrl-C finishes what runs, and a port that is taken or an address for
   CHECK(server.status() == 0);
 }
 
+TEST_CASE("bench serve --clients loses no request of a server that lives, watches its memory, and sees one that dies") {
+  Server server({"--slots", "4"});
+  const Folder folder;
+  const auto soak = [&](const std::string& options) {
+    return std::system(("'" RUNGS_COMMAND "' bench serve --http http://127.0.0.1:" + std::to_string(server.port) +
+                        " --clients 12 --json " + options + " >" + (folder / "out").string() + " 2>" +
+                        (folder / "err").string())
+                           .c_str());
+  };
+  CHECK(WEXITSTATUS(soak("--minutes 0.05")) == 0);
+  const json quiet = json::parse(read_text(folder / "out"));
+  CHECK(quiet["lost"] == 0);
+  CHECK(quiet["answered"] >= 12);  // each client got one answer at least
+  CHECK(quiet["answered"] == server.count("requests_finished_total"));
+  CHECK(quiet["between_tokens_p50"] > 0);
+  CHECK(double(quiet["between_tokens_p99_over_p50"]) ==
+        doctest::Approx(double(quiet["between_tokens_p99"]) / double(quiet["between_tokens_p50"])));
+  for (const char* when : {"start", "warm", "end"}) {
+    CHECK(quiet["server_memory"][when] > 10 << 20);
+    CHECK(quiet["server_memory"][when] <= quiet["server_memory"]["most"]);
+  }
+
+  std::thread kills([&] {
+    usleep(1'000'000);
+    server.signal(SIGKILL);
+  });
+  CHECK(WEXITSTATUS(soak("--minutes 0.05")) == 1);
+  kills.join();
+  const json lost = json::parse(read_text(folder / "out"));
+  CHECK(lost["lost"] >= 12);
+  CHECK(!lost["lost_because"].empty());
+  CHECK(WEXITSTATUS(soak("")) == 1);  // nobody is there
+  CHECK(read_text(folder / "err") == Contains("no answer"));
+}
+
 TEST_SUITE_END();

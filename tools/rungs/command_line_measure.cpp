@@ -68,6 +68,12 @@ void add_measuring(CommandLine& line) {
   serve->add_option("--shared", s.shared, "tokens that every prompt begins with")->capture_default_str();
   serve->add_option("--seed", s.seed, "of times, lengths and prompts")->capture_default_str();
   serve->add_option("--http", s.http, "the same against a running `rungs serve` of this model, too")->type_name("URL");
+  serve
+      ->add_option("--clients", s.clients,
+                   "in place of all that: so many clients ask the server at --http without pause; counts what is lost, "
+                   "and watches its memory")
+      ->type_name("INT");
+  serve->add_option("--minutes", s.minutes, "with --clients: for how long")->capture_default_str();
   add_threads(serve);
   serve->add_option("--out", s.out, "a report")->type_name("FILE.json");
   serve->add_flag("--json", s.json, "print the report instead of the table");

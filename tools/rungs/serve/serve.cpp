@@ -12,6 +12,7 @@
 #include "prompts.hpp"
 #include "protocol.hpp"
 #include "rungs/base/json.hpp"
+#include "rungs/measure/peak_memory.hpp"
 #include "rungs/model/model.hpp"
 
 #ifdef RUNGS_HAS_HTTPLIB
@@ -39,6 +40,8 @@ std::string metrics_text(const ServerCounts& c) {
   add("gauge", "requests_waiting", "Requests that wait for a slot or for blocks.", c.waiting);
   add("gauge", "blocks_free", "Blocks of the KV cache that nobody holds.", c.free_blocks);
   add("gauge", "blocks_kept", "Free blocks that can be found by their tokens.", c.kept_blocks);
+  if (const auto resident = resident_memory())
+    add("gauge", "resident_memory_bytes", "Memory of this process that is in use, mapped files included.", *resident);
   return text;
 }
 
