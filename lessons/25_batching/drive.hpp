@@ -36,4 +36,24 @@ void drive(const std::vector<Arrival>& trace, Blocks& blocks, int64_t block_size
   }
 }
 
+/// plan, with prefix caching: first every request that holds nothing takes the blocks that others have computed of its
+/// beginning. texts: the tokens of each request, by its id. hashes, share: a lesson's block_hashes and share_prefix.
+template <class MakePlan, class Hashes, class Share>
+std::vector<Piece> plan_sharing(std::vector<Request>& requests, Blocks& blocks, int64_t block_size, int64_t budget,
+                                const std::vector<std::vector<int32_t>>& texts, const MakePlan& make_plan,
+                                const Hashes& hashes, const Share& share) {
+  const auto tokens_of = [&](const Request& r) {
+    const std::vector<int32_t>& text = texts.at(size_t(r.id));
+    return std::vector(text.begin(), text.begin() + r.tokens);
+  };
+  Index index;
+  for (const Request& r : requests) {
+    const std::vector<uint32_t> of_blocks = hashes(tokens_of(r), block_size);
+    for (int64_t i = 0; i < r.computed / block_size; ++i) index.emplace(of_blocks.at(size_t(i)), r.table.at(size_t(i)));
+  }
+  for (Request& r : requests)
+    if (r.table.empty()) r.computed = share(blocks, r.table, tokens_of(r), index, block_size);
+  return make_plan(requests, blocks, block_size, budget);
+}
+
 }  // namespace lesson_25

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "rungs/tensor/tensor.hpp"
@@ -37,6 +38,9 @@ struct Piece {
   int64_t request, start, count;
 };
 
+/// Blocks that hold known tokens, by their hash: see block_hashes.
+using Index = std::map<uint32_t, int32_t>;
+
 }  // namespace state
 using namespace state;
 
@@ -70,5 +74,19 @@ void preempt(Blocks& blocks, Request& request);
 /// What one step feeds: of each request, in the order of arrival, what is left of it, at most `budget` tokens in all.
 /// Blocks are taken; where they run out, the newest request is preempted, never an older one.
 std::vector<Piece> plan(std::vector<Request>& requests, Blocks& blocks, int64_t block_size, int64_t budget);
+
+/// What a hash is before the first token.
+inline constexpr uint32_t hash_start = 2166136261;
+
+/// The hash of what `hash` stands for, and one token more. (FNV-1a, a word at a time.)
+inline uint32_t mix(uint32_t hash, int32_t token) { return (hash ^ uint32_t(token)) * 16777619; }
+
+/// A hash for each whole block of these tokens: of all tokens from position 0 to the end of the block.
+std::vector<uint32_t> block_hashes(const std::vector<int32_t>& tokens, int64_t block_size);
+
+/// The table, which is empty, gets the blocks that hold the beginning of these tokens, each with a holder more. At
+/// least the last token is left to compute, because its logits are wanted. Returns how many tokens the blocks hold.
+int64_t share_prefix(Blocks& blocks, Table& table, const std::vector<int32_t>& tokens, const Index& index,
+                     int64_t block_size);
 
 }  // namespace lesson_25

@@ -1,4 +1,4 @@
-// Lesson 25: the same requests in static batches, and in batches that change at every step.
+// Lesson 25: the same requests in static batches, and in batches that change at every step; and a shared beginning.
 #include <fmt/format.h>
 
 #include <random>
@@ -33,6 +33,36 @@ static void run_static(const std::vector<Arrival>& trace, int64_t useful) {
     rows += int64_t(last - first) * (prompt + answer - 1);
   }
   fmt::print("{:<12}{:>6}{:>8}{:>8}{:>8}\n", "static", steps, rows, useful, rows - useful);
+}
+
+/// Six requests that begin with the same 20 tokens, as with one system prompt; each with and without prefix caching.
+static void run_shared() {
+  std::mt19937 random(7);
+  std::vector<Arrival> trace;
+  std::vector<std::vector<int32_t>> texts;
+  const std::vector<int32_t> system(20, 5);
+  for (int64_t i = 0; i < 6; ++i) {
+    trace.push_back({i ? 3 : 0, 22 + i, 4});
+    texts.push_back(system);
+    while (int64_t(texts.back().size()) < 26 + i) texts.back().push_back(int32_t(random() % 30));
+  }
+  fmt::print("\nSix requests that begin with the same 20 tokens\n\n{:<16}{:>6}{:>8}{:>14}\n", "", "steps", "rows",
+             "blocks held");
+  for (const bool shares : {false, true}) {
+    int64_t steps = 0, rows = 0, held = 0;
+    Blocks blocks{std::vector<int32_t>(40)};
+    const auto make_plan = [&](std::vector<Request>& requests, Blocks& now, int64_t size, int64_t most) {
+      return shares ? plan_sharing(requests, now, size, most, texts, plan, block_hashes, share_prefix)
+                    : plan(requests, now, size, most);
+    };
+    drive(trace, blocks, block_size, 200, 1000, make_plan, release,
+          [&](int64_t step, const std::vector<Piece>& pieces, const std::vector<Request>&, const Blocks& now) {
+            steps = step + 1;
+            for (const Piece& p : pieces) rows += p.count;
+            held = std::max(held, 40 - int64_t(std::count(now.holders.begin(), now.holders.end(), 0)));
+          });
+    fmt::print("{:<16}{:>6}{:>8}{:>14}\n", shares ? "blocks shared" : "nothing shared", steps, rows, held);
+  }
 }
 
 int main() {
@@ -72,4 +102,5 @@ int main() {
       "x preempted\n\n");
   for (size_t i = 0; i < trace.size(); ++i)
     fmt::print("{:>2}  in {:>2}  out {:>2}  {}\n", i, trace[i].prompt, trace[i].answer, lines[i]);
+  run_shared();
 }

@@ -125,4 +125,34 @@ std::vector<Piece> plan(std::vector<Request>& requests, Blocks& blocks, int64_t 
   return pieces;
 }
 
+std::vector<uint32_t> block_hashes(const std::vector<int32_t>& tokens, int64_t block_size) {
+  std::vector<uint32_t> hashes;
+  uint32_t hash = hash_start;
+  // >>> for each whole block: mix its tokens into `hash`, which stands for all tokens before them; append the result
+  for (int64_t end = block_size; end <= int64_t(tokens.size()); end += block_size) {
+    for (int64_t t = end - block_size; t < end; ++t) hash = mix(hash, tokens[size_t(t)]);
+    hashes.push_back(hash);
+  }
+  // <<<
+  return hashes;
+}
+
+int64_t share_prefix(Blocks& blocks, Table& table, const std::vector<int32_t>& tokens, const Index& index,
+                     int64_t block_size) {
+  const std::vector<uint32_t> hashes = block_hashes(tokens, block_size);
+  int64_t most = 0;
+  // >>> most: how many blocks may be shared, so that at least the last token is left to compute
+  most = (int64_t(tokens.size()) - 1) / block_size;
+  // <<<
+  // >>> block by block, as long as the index has the hash: its block goes to the end of the table, with a holder more
+  for (int64_t i = 0; i < most; ++i) {
+    const auto known = index.find(hashes[size_t(i)]);
+    if (known == index.end()) break;
+    table.push_back(known->second);
+    ++blocks.holders[size_t(known->second)];
+  }
+  // <<<
+  return int64_t(table.size()) * block_size;
+}
+
 }  // namespace lesson_25

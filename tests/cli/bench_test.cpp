@@ -219,7 +219,30 @@ TEST_CASE("bench serve gives every request its tokens, in each way to serve") {
   const Outcome table = run_rungs(command);
   CHECK(table.out.find("static batches") != std::string::npos);
   check_fails(command + " --slots 0", 2, "--slots: wanted 1 to 1024, found 0");
+  check_fails(command + " --clients 4", 2, "--clients: wanted --http URL, too, of the server that they ask");
+  check_fails(command + " --minutes 0", 2, "--minutes: wanted a number above 0, 1440 at most, found 0");
   check_fails(command + " --shared 63", 2, "--shared: wanted 0 to 62, found 63");
+}
+
+TEST_CASE("bench paged measures both caches for each batch and past, and refuses what there is not") {
+  const TinyLlama tiny(40);
+  const std::string command = "bench paged --model " + tiny.folder.path().string();
+  const Outcome run = run_rungs(command + " --rounds 1 --block-size 3 --cache-dtype bf16 --json");
+  REQUIRE_MESSAGE(run.status == 0, run.err);
+  const json report = json::parse(run.out);
+  std::vector<std::pair<int64_t, int64_t>> cases;
+  for (const json& task : report["tasks"]) {
+    cases.emplace_back(task["batch"], task["past"]);
+    const double contiguous = task["contiguous_tokens_per_second"], paged = task["paged_tokens_per_second"];
+    CHECK(contiguous > 0);
+    CHECK(double(task["ratio"]) == doctest::Approx(paged / contiguous));  // of the one round
+  }
+  CHECK(cases == std::vector<std::pair<int64_t, int64_t>>{{1, 5}, {1, 39}, {16, 5}, {16, 39}});
+  const Outcome table = run_rungs(command + " --batch 2 --past 7 --rounds 2");
+  CHECK(table.out.find("batch 2 behind 7") != std::string::npos);
+  check_fails(command + " --past 40", 2, "--past: wanted 0 to 39, found 40");
+  check_fails(command + " --batch 0", 2, "--batch: wanted 1 to 256, found 0");
+  check_fails(command + " --rounds 0", 2, "--rounds: wanted 1 to 1000, found 0");
 }
 
 namespace {

@@ -49,7 +49,7 @@ static std::vector<std::string> words(std::string help) {
 TEST_CASE("each command explains itself") {
   for (const std::string command :
        {"generate", "logits", "tokenize", "inspect", "convert", "bench cache", "bench batch", "bench engine",
-        "bench peers", "calc memory", "calc intensity", "calc roofline", "grade", "show"}) {
+        "bench paged", "bench peers", "calc memory", "calc intensity", "calc roofline", "grade", "show"}) {
     const Outcome help = run_rungs(command + " --help");
     CHECK(help.status == 0);
     std::string name = "help_" + command;
@@ -64,7 +64,7 @@ TEST_CASE("wrong usage ends with status 2 and one sentence") {
   check_fails("genrate", 2, "rungs has no command \"genrate\"; did you mean generate?");
   check_fails("frobnicate", 2, "rungs has no command \"frobnicate\"");
   check_fails("bench cahce", 2, "rungs bench has no command \"cahce\"; did you mean cache?");
-  check_fails("bench", 2, "rungs bench needs a command: cache, batch, engine, serve or peers");
+  check_fails("bench", 2, "rungs bench needs a command: cache, batch, engine, serve, paged or peers");
   check_fails("generate --promt x", 2, "rungs generate has no option --promt; did you mean --prompt?");
   check_fails("generate --temperature=warm", 2, "Could not convert: --temperature = warm");
   check_fails("generate --prompt x --prompts y", 2, "--prompt excludes --prompts");

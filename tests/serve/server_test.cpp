@@ -1,19 +1,12 @@
 // rungs serve itself, asked over HTTP.
-#include <fcntl.h>
-#include <httplib.h>
-#include <signal.h>
-#include <sys/prctl.h>
+#include "serve/server.hpp"
+
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "contains.hpp"
-#include "rungs/base/file.hpp"
-#include "support.hpp"
 
 using namespace rungs;
 using namespace rungs::test;
@@ -22,79 +15,6 @@ using nlohmann::json;
 TEST_SUITE_BEGIN("serve");
 
 namespace {
-
-/// A server on weights/stories at a free port, for as long as this lives.
-class Server {
- public:
-  explicit Server(std::vector<std::string> options = {}) {
-    std::vector<std::string> words = {RUNGS_COMMAND, "serve", "--port", "0", "--threads", "1"};
-    words.insert(words.end(), options.begin(), options.end());
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    ::signal(SIGPIPE, SIG_IGN);  // a server that hangs up is found by what was to be sent, here and in cpp-httplib
-    pid_ = fork();
-    if (pid_ == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that crashes leaves no server
-      dup2(open((folder_ / "out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), 1);
-      dup2(open((folder_ / "err").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), 2);
-      execv(arguments[0], arguments.data());
-      _exit(127);
-    }
-    const std::string mark = "http://127.0.0.1:";
-    for (std::string out; port == 0; usleep(10'000)) {
-      REQUIRE(waitpid(pid_, nullptr, WNOHANG) == 0);
-      if (std::filesystem::exists(folder_ / "out")) out = read_text(folder_ / "out");
-      const size_t at = out.find(mark);
-      if (at != out.npos && out.ends_with("\n")) port = std::stoi(out.substr(at + mark.size()));
-    }
-  }
-  ~Server() {
-    if (pid_ > 0) kill(pid_, SIGKILL), waitpid(pid_, nullptr, 0);
-  }
-  void signal(int number) const { kill(pid_, number); }
-  /// Waits for its end.
-  int status() {
-    int status = 0;
-    waitpid(std::exchange(pid_, -1), &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-  std::string said() const { return read_text(folder_ / "err"); }
-  httplib::Client client() const {
-    httplib::Client c("127.0.0.1", port);
-    c.set_read_timeout(60);
-    return c;
-  }
-  /// A number of /metrics.
-  int64_t count(const std::string& name) const {
-    const auto result = client().Get("/metrics");
-    REQUIRE(result);
-    const size_t at = result->body.find("\nrungs_" + name + " ");
-    REQUIRE(at != std::string::npos);
-    return std::stoll(result->body.substr(at + name.size() + 8));
-  }
-  /// Whether it comes to this within a minute: requests of clients that went away may still be on their way.
-  template <typename Condition>
-  static bool comes_to(const Condition& condition) {
-    for (int i = 0; i < 6000; ++i, usleep(10'000))
-      if (condition()) return true;
-    return false;
-  }
-  int64_t ended() const { return count("requests_cancelled_total") + count("requests_finished_total"); }
-
-  int port = 0;
-
- private:
-  Folder folder_;
-  pid_t pid_ = -1;
-};
-
-json ask(httplib::Client& client, const json& body, int status = 200, const char* path = "/v1/completions") {
-  const auto result = client.Post(path, body.dump(), "application/json");
-  REQUIRE(result);
-  CHECK(result->status == status);
-  return json::parse(result->body);
-}
 
 /// A socket that says what it is told to, and no more.
 int connection(int port, const std::string& says) {
@@ -105,9 +25,6 @@ int connection(int port, const std::string& says) {
   REQUIRE(send(socket, says.data(), says.size(), 0) == ssize_t(says.size()));
   return socket;
 }
-
-const json story = {{"prompt", "Once upon a time"}, {"max_tokens", 12}, {"temperature", 0}};
-constexpr const char* told = ", there was a little boy named Finn. He liked to";
 
 }  // namespace
 
@@ -288,6 +205,41 @@ TEST_CASE("Ctrl-C finishes what runs, and a port that is taken or an address for
   server.signal(SIGINT);
   asks.join();
   CHECK(server.status() == 0);
+}
+
+TEST_CASE("bench serve --clients loses no request of a server that lives, watches its memory, and sees one that dies") {
+  Server server({"--slots", "4"});
+  const Folder folder;
+  const auto soak = [&](const std::string& options) {
+    return std::system(("'" RUNGS_COMMAND "' bench serve --http http://127.0.0.1:" + std::to_string(server.port) +
+                        " --clients 12 --json " + options + " >" + (folder / "out").string() + " 2>" +
+                        (folder / "err").string())
+                           .c_str());
+  };
+  CHECK(WEXITSTATUS(soak("--minutes 0.05")) == 0);
+  const json quiet = json::parse(read_text(folder / "out"));
+  CHECK(quiet["lost"] == 0);
+  CHECK(quiet["answered"] >= 12);  // each client got one answer at least
+  CHECK(quiet["answered"] == server.count("requests_finished_total"));
+  CHECK(quiet["between_tokens_p50"] > 0);
+  CHECK(double(quiet["between_tokens_p99_over_p50"]) ==
+        doctest::Approx(double(quiet["between_tokens_p99"]) / double(quiet["between_tokens_p50"])));
+  for (const char* when : {"start", "warm", "end"}) {
+    CHECK(quiet["server_memory"][when] > 10 << 20);
+    CHECK(quiet["server_memory"][when] <= quiet["server_memory"]["most"]);
+  }
+
+  std::thread kills([&] {
+    usleep(1'000'000);
+    server.signal(SIGKILL);
+  });
+  CHECK(WEXITSTATUS(soak("--minutes 0.05")) == 1);
+  kills.join();
+  const json lost = json::parse(read_text(folder / "out"));
+  CHECK(lost["lost"] >= 12);
+  CHECK(!lost["lost_because"].empty());
+  CHECK(WEXITSTATUS(soak("")) == 1);  // nobody is there
+  CHECK(read_text(folder / "err") == Contains("no answer"));
 }
 
 TEST_SUITE_END();

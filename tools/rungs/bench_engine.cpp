@@ -52,15 +52,6 @@ static double bytes_of_weights(const Config& c) {
   return bytes / elements;
 }
 
-/// Numbers in every place: pages that nobody wrote would all be one page, which the caches hold.
-static KvCache filled(CpuOps& ops, const Config& config, int64_t sequences, int64_t capacity, DType dtype) {
-  KvCache cache(ops, config, sequences, capacity, dtype);
-  Tensor numbers(cache_shape(config, sequences, capacity));
-  for (int64_t i = 0; i < numbers.count(); ++i) numbers.flat(i) = float(i % 7 - 3) / 4;
-  for (LayerCache& layer : cache.layers) convert(layer.k, numbers), convert(layer.v, numbers);
-  return cache;
-}
-
 EngineBench::EngineBench(const std::filesystem::path& path, int threads, DType cache) : peaks_(size_t(threads), 0) {
   const Config config = load_config(path);
   if (!config.is_llama())
@@ -73,8 +64,8 @@ EngineBench::EngineBench(const std::filesystem::path& path, int threads, DType c
   for (const EngineTask& t : tasks_)
     rows = std::max(rows, t.call.rows), capacity = std::max(capacity, t.call.past + t.call.rows);
   model_ = load_model(ops_, path, {.max_rows = rows, .sequences = 1, .capacity = capacity});
-  short_ = filled(ops_, config, 16, std::min(config.max_seq_len, 2 * behind), cache);
-  long_ = filled(ops_, config, 1, capacity, cache);
+  short_ = filled_cache(ops_, config, 16, std::min(config.max_seq_len, 2 * behind), cache);
+  long_ = filled_cache(ops_, config, 1, capacity, cache);
   logits_ = ops_.allocate({16, config.vocab_size});
   weight_bytes_ = bytes_of_weights(config);
   cache_bytes_ = double(bytes_of(cache, block_elements)) / double(block_elements);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -17,6 +18,20 @@ std::vector<int32_t> any_prompt(int64_t length, int64_t vocabulary) {
   std::vector<int32_t> tokens;
   for (int64_t i = 0; i < length; ++i) tokens.push_back(int32_t(i * 7 % vocabulary));
   return tokens;
+}
+
+double percentile(std::vector<double> values, double share) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[std::min(values.size() - 1, size_t(share * double(values.size())))];
+}
+
+KvCache filled_cache(Device& device, const Config& config, int64_t sequences, int64_t capacity, DType dtype) {
+  KvCache cache(device, config, sequences, capacity, dtype);
+  Tensor numbers(cache_shape(config, sequences, capacity));
+  for (int64_t i = 0; i < numbers.count(); ++i) numbers.flat(i) = float(i % 7 - 3) / 4;
+  for (LayerCache& layer : cache.layers) convert(layer.k, numbers), convert(layer.v, numbers);
+  return cache;
 }
 
 Panel without_and_with(const std::string& title, const std::string& x_label, const std::string& y_label,

@@ -6,11 +6,19 @@
 
 #include "commands.hpp"
 #include "rungs/measure/plot.hpp"
+#include "rungs/model/cache.hpp"
 
 namespace rungs {
 
 /// What the tokens are does not change how long they take; none is the stop token, because there is none.
 std::vector<int32_t> any_prompt(int64_t length, int64_t vocabulary);
+
+/// The smallest of the values that `share` of them do not exceed; 0 of none.
+double percentile(std::vector<double> values, double share);
+
+/// A contiguous cache with numbers in every place: pages that nobody wrote would all be one page, which the processor's
+/// caches hold.
+KvCache filled_cache(Device& device, const Config& config, int64_t sequences, int64_t capacity, DType dtype);
 
 /// Two curves over the same x. Points of NaN are left out.
 Panel without_and_with(const std::string& title, const std::string& x_label, const std::string& y_label,

@@ -20,27 +20,32 @@ namespace rungs {
 
 using nlohmann::ordered_json;
 
-namespace {
-
-/// Poisson arrivals; lengths of prompts and answers uniform in their logarithm, which mixes short and long ones.
-std::vector<Arrival> arrivals(const BenchServeCommand& command, const Config& config) {
-  std::mt19937_64 random(uint64_t(command.seed));
+Request any_request(std::mt19937_64& random, const std::vector<int32_t>& prefix, const Config& config) {
   std::uniform_real_distribution<double> uniform(0, 1);
   const auto length = [&](int64_t least, int64_t most) {
     return int64_t(double(least) * std::pow(double(most) / double(least), uniform(random)));
   };
   const int64_t longest = config.max_seq_len / 2;
+  Request r;
+  r.prompt = prefix;
+  for (int64_t n = length(8, longest - int64_t(prefix.size())); n > 0; --n)
+    r.prompt.push_back(int32_t(random() % uint64_t(config.vocab_size)));
+  r.max_tokens = length(8, longest);
+  return r;
+}
+
+namespace {
+
+/// Poisson arrivals.
+std::vector<Arrival> arrivals(const BenchServeCommand& command, const Config& config) {
+  std::mt19937_64 random(uint64_t(command.seed));
+  std::uniform_real_distribution<double> uniform(0, 1);
   const std::vector<int32_t> prefix = any_prompt(command.shared, config.vocab_size);
   std::vector<Arrival> list;
   double time = 0;
   for (int64_t i = 0; i < command.requests; ++i) {
     if (command.rate > 0) time += -std::log(1 - uniform(random)) / command.rate;
-    Request r;
-    r.prompt = prefix;
-    for (int64_t n = length(8, longest - command.shared); n > 0; --n)
-      r.prompt.push_back(int32_t(random() % uint64_t(config.vocab_size)));
-    r.max_tokens = length(8, longest);
-    list.push_back({time, std::move(r)});
+    list.push_back({time, any_request(random, prefix, config)});
   }
   return list;
 }
@@ -71,13 +76,6 @@ Served serve(Model& model, const std::vector<Arrival>& trace, const BatchingOpti
   s.scheduler = engine.stats().scheduler_seconds / engine.stats().seconds;
   s.found = engine.scheduler().found_tokens();
   return s;
-}
-
-/// The smallest of the values that `share` of them do not exceed; 0 of none.
-double percentile(std::vector<double> values, double share) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  return values[std::min(values.size() - 1, size_t(share * double(values.size())))];
 }
 
 struct Mode {
@@ -111,6 +109,10 @@ void check(const BenchServeCommand& command, const Config& config) {
   need("--requests", command.requests >= 1 && command.requests <= 100'000, "1 to 100000", command.requests);
   need("--slots", command.slots >= 1 && command.slots <= 1024, "1 to 1024", command.slots);
   need("--rate", command.rate >= 0 && std::isfinite(command.rate), "a number of at least 0", command.rate);
+  need("--clients", command.clients >= 0 && command.clients <= 1024, "1 to 1024", command.clients);
+  need("--minutes", command.minutes > 0 && command.minutes <= 1440, "a number above 0, 1440 at most", command.minutes);
+  if (command.clients > 0 && command.http.empty())
+    throw UsageError("--clients: wanted --http URL, too, of the server that they ask");
   need("--shared", command.shared >= 0 && command.shared <= most, fmt::format("0 to {}", most), command.shared);
 }
 
@@ -119,6 +121,7 @@ void check(const BenchServeCommand& command, const Config& config) {
 int bench_serve(const BenchServeCommand& command) {
   const Config config = load_config(command.model);
   check(command, config);
+  if (command.clients > 0) return bench_soak(command, config);
   BatchingOptions options{.max_running = command.slots, .max_rows = std::max<int64_t>(256, command.slots)};
   options.blocks = command.slots * ((config.max_seq_len + options.block_size - 1) / options.block_size);
   CpuOps ops;

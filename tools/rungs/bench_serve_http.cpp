@@ -18,23 +18,19 @@ namespace rungs {
 
 #ifndef RUNGS_HAS_HTTPLIB
 
-Served serve_over_http(const std::string&, const std::vector<Arrival>&) {
+[[noreturn]] static void no_http() {
   throw UsageError("--http: this build has no HTTP: install cpp-httplib (Debian: libcpp-httplib-dev) and build again");
 }
+
+Served serve_over_http(const std::string&, const std::vector<Arrival>&) { no_http(); }
+Seen ask(const std::string&, const Request&, double) { no_http(); }
+std::optional<int64_t> server_memory(const std::string&) { no_http(); }
 
 #else
 
 namespace {
 
 using nlohmann::json;
-
-/// What one client saw.
-struct Seen {
-  double first = 0;
-  std::vector<double> gaps = {};
-  int64_t tokens = 0, found = 0;
-  std::string wrong = {};
-};
 
 /// Takes the events of a stream as they come.
 class EventReader {
@@ -68,6 +64,19 @@ class EventReader {
   std::string text_ = {};
 };
 
+}  // namespace
+
+std::optional<int64_t> server_memory(const std::string& url) {
+  httplib::Client client(url);
+  client.set_read_timeout(20);
+  const auto result = client.Get("/metrics");
+  if (!result) throw Error(fmt::format("{}: no answer: {}", url, httplib::to_string(result.error())));
+  const std::string key = "\nrungs_resident_memory_bytes ";
+  const size_t at = result->body.find(key);
+  if (at == std::string::npos) return {};
+  return std::atoll(result->body.c_str() + at + key.size());
+}
+
 Seen ask(const std::string& url, const Request& request, double due) {
   Seen seen;
   const json body = {{"prompt", request.prompt}, {"max_tokens", request.max_tokens},
@@ -92,8 +101,6 @@ Seen ask(const std::string& url, const Request& request, double due) {
     seen.wrong = "the answer ended before its end";
   return seen;
 }
-
-}  // namespace
 
 Served serve_over_http(const std::string& url, const std::vector<Arrival>& trace) {
   std::vector<Seen> seen(trace.size());

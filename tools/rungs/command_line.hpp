@@ -44,6 +44,7 @@ struct CommandLine {
   BenchBatchCommand batch{.model = stories, .batches = {1, 8, 16}, .out = RUNGS_SOURCE_DIR "/bench/results/batch.json"};
   BenchEngineCommand engine{.model = stories};
   BenchServeCommand serve{.model = stories};
+  BenchPagedCommand paged{.model = stories};
   BenchPeersCommand peers = {};
   RandomModelCommand random = {};
   InspectCommand inspect = {};

@@ -10,7 +10,7 @@ void add_measuring(CommandLine& line) {
   CLI::App* bench = line.app.add_subcommand("bench", "measure how long things take")->group("Measure");
   bench->require_subcommand(0, 1);
   bench->final_callback([&line] {
-    if (!line.chosen) throw UsageError("rungs bench needs a command: cache, batch, engine, serve or peers");
+    if (!line.chosen) throw UsageError("rungs bench needs a command: cache, batch, engine, serve, paged or peers");
   });
   BenchCacheCommand& c = line.cache;
   CLI::App* cache = add_command(line, *bench, "Subcommands", "cache", "generation with and without the KV cache",
@@ -68,9 +68,33 @@ void add_measuring(CommandLine& line) {
   serve->add_option("--shared", s.shared, "tokens that every prompt begins with")->capture_default_str();
   serve->add_option("--seed", s.seed, "of times, lengths and prompts")->capture_default_str();
   serve->add_option("--http", s.http, "the same against a running `rungs serve` of this model, too")->type_name("URL");
+  serve
+      ->add_option("--clients", s.clients,
+                   "in place of all that: so many clients ask the server at --http without pause; counts what is lost, "
+                   "and watches its memory")
+      ->type_name("INT");
+  serve->add_option("--minutes", s.minutes, "with --clients: for how long")->capture_default_str();
   add_threads(serve);
   serve->add_option("--out", s.out, "a report")->type_name("FILE.json");
   serve->add_flag("--json", s.json, "print the report instead of the table");
+
+  BenchPagedCommand& g = line.paged;
+  CLI::App* paged = add_command(line, *bench, "Subcommands", "paged", "decoding with a paged and a contiguous KV cache",
+                                [&g] { return bench_paged(g); });
+  paged->add_option("--model", g.model, "a directory, a .bin of llama2.c, or a .gguf")
+      ->default_str("weights/stories")
+      ->type_name("PATH");
+  paged->add_option("--batch", g.batches, "sequences that decode at once")->delimiter(',')->capture_default_str();
+  paged
+      ->add_option("--past", g.past,
+                   "tokens before the one that is decoded; otherwise an eighth of the context, and all of it")
+      ->delimiter(',');
+  paged->add_option("--block-size", g.block_size, "tokens of a block")->capture_default_str();
+  paged->add_option("--rounds", g.rounds, "how often each is measured, turn by turn")->capture_default_str();
+  add_cache_dtype(paged, g.cache_dtype);
+  add_threads(paged);
+  paged->add_option("--out", g.out, "a report")->type_name("FILE.json");
+  paged->add_flag("--json", g.json, "print the report instead of the table");
 
   BenchPeersCommand& p = line.peers;
   CLI::App* peers = add_command(line, *bench, "Subcommands", "peers", "this library beside another, turn by turn",

@@ -150,6 +150,9 @@ struct ServeCommand {
   int64_t slots = 16;                ///< requests that are served at once; the others wait
   int64_t context = 0;               ///< most tokens of a text; 0: as many as the model knows
   int64_t max_tokens_in_flight = 0;  ///< of all texts together; 0: what the slots can have, 65536 at most
+  bool tensor_parallel = false;      ///< the processes of mpirun share the model
+  double rank_timeout = 10;          ///< seconds after which one that does not answer is given up
+  int threads = 0;                   ///< as the command line says; 0: nothing
 };
 /// Listens until a signal ends it. \throws UsageError for options that do not fit, a port that is taken, and a build
 /// without an HTTP library
@@ -234,10 +237,24 @@ struct BenchServeCommand {
   int64_t shared = 0;                 ///< tokens that every prompt begins with
   int64_t seed = 1;
   std::string http = {};  ///< of a running `rungs serve`, which gets the same trace; "": none
+  int64_t clients = 0;    ///< that ask it without pause, in place of the trace; 0: none
+  double minutes = 10;    ///< for so long
   std::string out = {};   ///< .json; "": none
   bool json = false;
 };
 int bench_serve(const BenchServeCommand& command);
+
+struct BenchPagedCommand {
+  std::string model;                       ///< a directory, a .bin of llama2.c, or a .gguf
+  std::vector<int64_t> batches = {1, 16};  ///< sequences that decode at once
+  std::vector<int64_t> past = {};          ///< tokens before the one that is decoded; none: few, and a full context
+  int64_t block_size = 16;                 ///< tokens of a block
+  int64_t rounds = 15;
+  DType cache_dtype = DType::f32;
+  std::string out = {};  ///< .json; "": none
+  bool json = false;
+};
+int bench_paged(const BenchPagedCommand& command);
 
 struct BenchPeersCommand {
   std::string model;               ///< a .gguf, or for llama2.c a .bin

@@ -57,6 +57,8 @@ class Engine {
                              const std::function<void(const Step&)>& on_step) {
     return rungs::generate(model, prompts, options, on_step);
   }
+  /// Called now and then by whoever keeps a model and has nothing to compute.
+  virtual void idle() {}
 
  protected:
   Backend backend_;

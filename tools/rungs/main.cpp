@@ -245,7 +245,17 @@ void add_use(CommandLine& line) {
       ->add_option("--max-tokens-in-flight", s.max_tokens_in_flight,
                    "of all texts at once, which is the size of the cache; 0: what the slots can have, 65536 at most")
       ->capture_default_str();
-  add_threads(server);
+  CLI::Option* server_threads = add_threads(server);
+  CLI::Option* on_ranks = server->add_flag_callback(
+      "--tensor-parallel",
+      [&s, server_threads] {
+        s.tensor_parallel = true, s.threads = server_threads->empty() ? 0 : server_threads->as<int>();
+      },
+      "each process of `mpirun -n N rungs serve` has a part of every layer; rank 0 listens");
+  server->add_option("--rank-timeout", s.rank_timeout, "seconds after which a process that does not answer is given up")
+      ->check(CLI::Range(2.0, 86400.0))
+      ->needs(on_ranks)
+      ->capture_default_str();
 
   LogitsCommand& l = line.logits;
   CLI::App* logits = add_command(line, line.app, "Use", "logits", "write the logits of the tokens in a file",

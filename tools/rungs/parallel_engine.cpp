@@ -58,12 +58,11 @@ static void share_processors() {
   if (here > 1) use_threads(std::max(1, int(std::thread::hardware_concurrency()) / here));
 }
 
-int generate_on_ranks(const GenerateCommand& command) {
-  Communicator ranks = mpi_ranks(command.rank_timeout);
+int on_ranks(double patience, int threads, const std::function<int(Communicator&)>& work) {
+  Communicator ranks = mpi_ranks(patience);
   try {
-    if (command.threads == 0) share_processors();
-    ParallelEngine engine(backend_of(command.device), ranks);
-    const int status = generate_text(command, engine);
+    if (threads == 0) share_processors();
+    const int status = work(ranks);
     std::byte done[1] = {};
     std::vector<std::byte> all(size_t(ranks.ranks()));
     ranks.all_gather(all, std::span<const std::byte>(done));  // nobody leaves while another may still fail
@@ -72,12 +71,20 @@ int generate_on_ranks(const GenerateCommand& command) {
   } catch (const std::exception& e) {
     if (ranks.ranks() == 1) throw;
     const auto* lost = dynamic_cast<const RankLost*>(&e);
-    if (!lost) ranks.fail(e.what());
-    const int speaker = lost && lost->rank == 0 ? 1 : 0;
-    if (ranks.rank() != speaker) sleep(3);  // the one that speaks ends this process meanwhile
+    const bool own = !lost || lost->rank == ranks.rank();
+    if (own) ranks.fail(e.what());
+    const bool rank_0_speaks = own || lost->rank != 0 || lost->told_so;
+    if (ranks.rank() != (rank_0_speaks ? 0 : 1)) sleep(3);  // the one that speaks ends this process meanwhile
     std::fflush(stdout);
     abort_mpi(report_error(e));
   }
+}
+
+int generate_on_ranks(const GenerateCommand& command) {
+  return on_ranks(command.rank_timeout, command.threads, [&](Communicator& ranks) {
+    ParallelEngine engine(backend_of(command.device), ranks);
+    return generate_text(command, engine);
+  });
 }
 
 }  // namespace rungs

@@ -1,12 +1,15 @@
-"""The cases of lesson 25: blocks, block tables, copy on write, attention through a table, and the steps of a scheduler.
+"""The cases of lesson 25: blocks, block tables, copy on write, attention through a table, the steps of a scheduler, and prefix caching.
 
-needs: PyTorch, NumPy. Attention is PyTorch's own, of each sequence alone; the rest is written here in plain Python.
+needs: PyTorch, NumPy. Attention and the whole model are PyTorch's own, of each sequence alone; the rest is written here in plain Python.
 """
+from functools import reduce
+
 import numpy as np
 import torch
 from torch.nn import functional
 
 from references.case import write_lesson
+from references.tiny_models import TINY_A, TINY_B
 from references.values import integers, normal, scalar
 
 
@@ -113,6 +116,83 @@ def run_plan(record, a, model):
     record.out("free", numbers(free), "step")
 
 
+def mix(value, token):
+    return ((value ^ int(token)) * 16777619) % 2 ** 32
+
+
+def hash_of(tokens):
+    """FNV-1a of whole words, as the int32 that has its bits."""
+    value = reduce(mix, tokens, 2166136261)
+    return value - 2 ** 32 * (value >= 2 ** 31)
+
+
+def prefixes(tokens, size):
+    return [tokens[:end] for end in range(size, len(tokens) + 1, size)]
+
+
+def run_block_hashes(record, a, model):
+    hashes = numbers(hash_of(prefix) for prefix in prefixes(a["tokens"].tolist(), a["block_size"]))
+    record.out("count", numbers([len(hashes)]), "entry")
+    record.out("hashes", hashes, "block")
+
+
+def run_share_prefix(record, a, model):
+    known = dict(zip(a["known"].tolist(), a["known_block"].tolist()))
+    wanted = [known.get(hash_of(prefix)) for prefix in prefixes(a["tokens"].tolist()[:-1], a["block_size"])] + [None]
+    table = wanted[:wanted.index(None)]
+    record.out("found", numbers([len(table) * a["block_size"]]), "entry")
+    record_table(record, [count + table.count(block) for block, count in enumerate(a["holders"].tolist())], table)
+
+
+def run_serve(record, a, model):
+    """Each request alone, in one call: nothing of blocks, steps or others is known here."""
+    texts = a["tokens"].split((a["prompt"] + a["answer"]).tolist())
+    record.out("logits", torch.cat([model(text[:-1])[prompt - 1:] for text, prompt in zip(texts, a["prompt"].tolist())]),
+               "token", "vocabulary")
+
+
+def prefix_cases(lesson):
+    for what, says, size, tokens in (("one", "one block", 4, (5, 6, 7, 8)), ("chain", "the same tokens twice: the second block has another hash", 3, (7, 2, 9, 7, 2, 9)),
+                                     ("partial", "the last block is not full", 3, (4, 0, 1, 1, 8, 6, 3, 11)), ("order", "the same tokens in another order", 2, (1, 2, 2, 1, 3, 0))):
+        lesson.add(f"block_hashes_{what}", "block_hashes", says, {"tokens": integers(*tokens), "block_size": scalar(size)}, run_block_hashes)
+
+    prompt = (3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5)
+    three = [(prompt[:4], 2), (prompt[:8], 0)]
+    for what, says, tokens, holders, known in (
+            ("two_blocks", "two of two whole blocks are known", prompt, (1, 0, 1, 2), three),
+            ("three_blocks", "three blocks of a longer prompt", prompt + (8, 9, 7), (1, 0, 1, 2), three + [(prompt + (8,), 3)]),
+            ("to_its_end", "the prompt ends with a block that is known: it is computed again", prompt[:8], (1, 0, 2, 1), three),
+            ("one_more", "the prompt has one token after the blocks that are known", prompt[:9], (3, 0, 2, 1), three),
+            ("nothing", "another first token", (9,) + prompt[1:], (1, 0, 1, 2), three),
+            ("other_end", "the second block differs in its last token", prompt[:7] + (7,) + prompt[8:], (1, 0, 1, 2), three),
+            ("gap", "the second block is not known, the third is", prompt + (8, 9), (1, 2, 1, 0), [(prompt[:4], 3), (prompt + (8,), 1)]),
+            ("freed", "the block of a request that has ended: it gets a holder again", prompt, (1, 0, 0, 0), [(prompt[:4], 3)]),
+            ("after_others", "the same tokens, but after others", prompt, (1, 1, 1, 0), [(prompt[4:8] + prompt[:4], 1), ((7, 7, 7, 7) + prompt[4:8], 2)]),
+            ("short", "a prompt of one token", prompt[:1], (1, 0, 1, 2), three)):
+        inputs = {"tokens": integers(*tokens), "block_size": scalar(4), "holders": integers(*holders),
+                  "known": integers(*(hash_of(prefix) for prefix, _ in known)), "known_block": integers(*(block for _, block in known))}
+        lesson.add(f"share_prefix_{what}", "share_prefix", says, inputs, run_share_prefix)
+
+
+def serve_cases(lesson):
+    def served(what, says, model, shared, blocks, size, budget, requests):
+        """shared: tokens that all prompts begin with. The first request has the longest prompt, so that its blocks are there when others come."""
+        rng, vocabulary = lesson.rng(f"serve_{what}"), lesson.model(model)(torch.float64).config.vocabulary
+        arrives, prompt, answer = zip(*requests)
+        common = rng.integers(0, vocabulary, shared)
+        texts = [np.concatenate([common[:min(p, shared)], rng.integers(0, vocabulary, max(0, p - shared) + a)]) for p, a in zip(prompt, answer)]
+        inputs = {"blocks": scalar(blocks), "block_size": scalar(size), "budget": scalar(budget), "arrives": integers(*arrives),
+                  "prompt": integers(*prompt), "answer": integers(*answer), "tokens": integers(*np.concatenate(texts))}
+        lesson.add(f"serve_{what}", "serve", says, inputs, run_serve, model)
+
+    served("one", "the whole model: one request, its prompt in two chunks", TINY_A, 0, 6, 4, 5, [(0, 7, 4)])
+    served("joins", "requests join and leave, and prompts are fed in chunks beside those who decode", TINY_A, 0, 20, 4, 6,
+           [(0, 9, 5), (1, 3, 7), (2, 13, 3), (5, 6, 4)])
+    served("preempted", "blocks run out: who is computed again gets the same logits", TINY_B, 0, 7, 3, 8, [(0, 7, 8), (0, 6, 7), (1, 4, 6)])
+    served("shared", "prompts that begin alike: blocks are shared", TINY_A, 10, 12, 4, 16, [(0, 12, 6), (1, 11, 5), (1, 10, 4), (3, 8, 5)])
+    served("shared_preempted", "shared blocks, and too few of them", TINY_B, 9, 7, 3, 9, [(0, 11, 6), (1, 10, 7), (2, 9, 5), (2, 12, 4)])
+
+
 def cases(lesson):
     def table_case(run, function, what, says, holders, table, **more):
         inputs = {"holders": integers(*holders), "table": integers(*table), **{name: scalar(x) for name, x in more.items()}}
@@ -166,6 +246,8 @@ def cases(lesson):
     for i in range(3):
         requests = sorted((int(rng.integers(0, 9)), int(rng.integers(1, 14)), int(rng.integers(1, 10))) for _ in range(7))
         trace(f"random_{i + 1}", "seven requests at random", 9, 3, 7, requests)
+    prefix_cases(lesson)
+    serve_cases(lesson)
 
 
 def make(root, seed):

@@ -43,7 +43,7 @@ int64_t BatchEngine::submit(Request request) {
 
 /// One call for all pieces; the logits of those that draw are in host_ then, in their order.
 void BatchEngine::run(const Plan& plan, int64_t draws) {
-  for (const Plan::Copy& copy : plan.copies) cache_.copy_block(copy.to, copy.from);
+  for (const Plan::Copy& copy : plan.copies) model_.copy_block(cache_, copy.to, copy.from);
   batch_.clear();
   for (const auto& [request, start, count, piece_draws] : plan.pieces) {
     cache_.tables[size_t(request->slot)] = request->blocks;

@@ -24,6 +24,8 @@ class Model {
   /// one row. \throws UsageError for a token outside the vocabulary, a position outside the context or the cache, more
   /// rows than max_rows.
   virtual void forward(Tensor& logits, const Batch& batch, KvCache* cache) = 0;
+  /// Block `to` of a paged cache = block `from`, wherever parts of the cache are.
+  virtual void copy_block(KvCache& cache, int32_t to, int32_t from) { cache.copy_block(to, from); }
 };
 
 /// How much memory a model may plan for.

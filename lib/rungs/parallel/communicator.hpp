@@ -14,8 +14,9 @@ namespace rungs {
 
 /// A rank is gone or does not answer, so that the others cannot go on.
 struct RankLost : Error {
-  RankLost(int which, const std::string& sentence) : Error(sentence), rank(which) {}
-  int rank;  ///< the one that was lost
+  RankLost(int which, const std::string& sentence, bool told = false) : Error(sentence), rank(which), told_so(told) {}
+  int rank;      ///< the one that was lost
+  bool told_so;  ///< it said so itself, and ends; otherwise it is silent
 };
 
 /// What one rank sends to another and receives from it in one exchange. Either may be empty.

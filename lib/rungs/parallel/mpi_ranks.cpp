@@ -81,10 +81,11 @@ void look_for_failures() {
   check(MPI_Get_count(&status, MPI_BYTE, &size));
   std::string sentence(size_t(size), ' ');
   check(MPI_Recv(sentence.data(), size, MPI_BYTE, status.MPI_SOURCE, fail_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-  throw RankLost(status.MPI_SOURCE, fmt::format("rank {}: {}", status.MPI_SOURCE, sentence));
+  throw RankLost(status.MPI_SOURCE, fmt::format("rank {}: {}", status.MPI_SOURCE, sentence), /*told=*/true);
 }
 
-/// Waits with open eyes for a while, since most answers come at once; then leaves the processor to others.
+/// Waits with open eyes for a while, since most answers come at once; then leaves the processor to others, the more so
+/// the longer it takes: where a server has nothing to do, its ranks wait for hours.
 void exchange(Link& link, std::span<Parcel> parcels) {
   link.start(parcels);
   double begin = MPI_Wtime(), last = begin;
@@ -99,7 +100,7 @@ void exchange(Link& link, std::span<Parcel> parcels) {
       begin = now;
       continue;
     }
-    if (waited > 0.02) usleep(100);
+    if (waited > 0.02) usleep(waited > 0.1 ? 2000 : 100);
     if (waited > link.patience) {
       const int peer = link.missing();
       throw RankLost(peer, fmt::format("rank {} has not answered for {} s: it was stopped, or its machine cannot be "
@@ -124,7 +125,9 @@ void tell_all(const std::string& sentence, int rank, int ranks) {
 
 Communicator mpi_ranks(double patience) {
   int provided = 0, rank = 0, ranks = 1;
-  check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided));
+  check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided));
+  if (provided < MPI_THREAD_SERIALIZED)
+    throw UsageError("MPI: wanted one that may be called by one thread after the other, found one that may not");
   check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   check(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   check(MPI_Comm_size(MPI_COMM_WORLD, &ranks));

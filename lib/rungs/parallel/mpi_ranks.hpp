@@ -6,7 +6,8 @@
 namespace rungs {
 
 /// Joins the processes that mpirun started; alone, without mpirun, a process is the only rank. `patience`: seconds that
-/// a rank waits for another. Called from one thread, once. \throws UsageError in a program that was built without MPI
+/// a rank waits for another. Called once; what it returns may be used by any thread, but by
+/// one at a time. \throws UsageError in a program that was built without MPI, or with one that cannot do that
 Communicator mpi_ranks(double patience);
 
 /// How many of the ranks run on this machine, and so share its processors.

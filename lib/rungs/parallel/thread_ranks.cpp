@@ -64,7 +64,7 @@ void exchange(Board& board, int me, std::span<Parcel> parcels) {
 void fail(Board& board, int rank, const std::string& sentence, std::exception_ptr error) {
   const std::lock_guard lock(board.mutex);
   if (board.lost) return;
-  board.lost.emplace(rank, fmt::format("rank {}: {}", rank, sentence));
+  board.lost.emplace(rank, fmt::format("rank {}: {}", rank, sentence), /*told=*/true);
   board.error = std::move(error);
   board.changed.notify_all();
 }

@@ -12,6 +12,7 @@
 #include "prompts.hpp"
 #include "protocol.hpp"
 #include "rungs/base/json.hpp"
+#include "rungs/measure/peak_memory.hpp"
 #include "rungs/model/model.hpp"
 
 #ifdef RUNGS_HAS_HTTPLIB
@@ -39,15 +40,22 @@ std::string metrics_text(const ServerCounts& c) {
   add("gauge", "requests_waiting", "Requests that wait for a slot or for blocks.", c.waiting);
   add("gauge", "blocks_free", "Blocks of the KV cache that nobody holds.", c.free_blocks);
   add("gauge", "blocks_kept", "Free blocks that can be found by their tokens.", c.kept_blocks);
+  if (const auto resident = resident_memory())
+    add("gauge", "resident_memory_bytes", "Memory of this process that is in use, mapped files included.", *resident);
   return text;
 }
 
 #ifndef RUNGS_HAS_HTTPLIB
 
-int serve(const ServeCommand&) {
+void serve(const ServeCommand&, Engine&) {
   throw UsageError(
       "this build has no HTTP: install cpp-httplib (Debian: libcpp-httplib-dev; tools/setup.sh optional) and build "
       "again");
+}
+
+int serve(const ServeCommand& command) {
+  serve(command, *make_engine({}));
+  return 0;
 }
 
 #else
@@ -68,7 +76,7 @@ bool same_secret(const std::string& a, const std::string& b) {
 
 class Server {
  public:
-  explicit Server(const ServeCommand& command);
+  Server(const ServeCommand& command, Engine& parts);
   void serve();
 
  private:
@@ -85,7 +93,7 @@ class Server {
   void wait_for_end();
 
   const ServeCommand& command_;
-  std::unique_ptr<Engine> parts_ = make_engine({});
+  Engine& parts_;
   Config config_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unique_ptr<Model> model_;
@@ -100,38 +108,23 @@ class Server {
   httplib::Server http_;
 };
 
-void check(const ServeCommand& c, const Config& config) {
-  const auto need = [](const char* option, bool good, const std::string& wanted, auto found) {
-    if (!good) throw UsageError(fmt::format("{}: wanted {}, found {}", option, wanted, found));
-  };
-  need("--port", c.port >= 0 && c.port <= 65535, "0 (any that is free) to 65535", c.port);
-  need("--slots", c.slots >= 1 && c.slots <= 1024, "1 to 1024", c.slots);
-  need("--context", c.context >= 0 && c.context <= config.usable_context(),
-       fmt::format("1 to {}, which is the model's", config.usable_context()), c.context);
-  need("--max-tokens-in-flight", c.max_tokens_in_flight >= 0 && c.max_tokens_in_flight <= (int64_t(1) << 32),
-       "0 (as many as the slots can have) to 2^32", c.max_tokens_in_flight);
-  const bool here = c.host == "localhost" || c.host.starts_with("127.") || c.host == "::1";
-  if (!here && c.api_key.empty())
-    throw UsageError(fmt::format("--host {} is heard by other machines: say --api-key KEY, too", c.host));
+/// What the threads made from here on leave to wait_for_end().
+sigset_t block_signals() {
+  sigset_t signals;
+  sigemptyset(&signals), sigaddset(&signals, SIGINT), sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
 }
 
-BatchingOptions batching_options(const ServeCommand& c, int64_t context) {
-  BatchingOptions options{.max_running = c.slots, .max_rows = std::max<int64_t>(256, c.slots), .context = context};
-  constexpr int64_t usual = 65536;  // tokens, where nobody says
-  const int64_t tokens = c.max_tokens_in_flight ? c.max_tokens_in_flight : std::min(c.slots * context, usual);
-  options.blocks = (tokens + options.block_size - 1) / options.block_size;
-  return options;
-}
-
-Server::Server(const ServeCommand& command) : command_(command), config_(load_config(command.model)) {
-  check(command, config_);
+Server::Server(const ServeCommand& command, Engine& parts)
+    : command_(command), parts_(parts), config_(load_config(command.model)) {
+  const BatchingOptions options = batching_options(command, config_);
   const std::filesystem::path path = tokenizer_path(command.model, command.tokenizer);
-  tokenizer_ = parts_->tokenizer(path);
+  tokenizer_ = parts_.tokenizer(path);
   check_vocabulary(*tokenizer_, path, config_);
-  const int64_t context = command.context ? command.context : config_.usable_context();
-  const BatchingOptions options = batching_options(command, context);
-  model_ = parts_->model(command.model, {.max_rows = options.max_rows, .context = context});
-  engine_ = std::make_unique<ServerEngine>(*model_, options);
+  model_ = parts_.model(command.model, {.max_rows = options.max_rows, .context = options.context});
+  block_signals();
+  engine_ = std::make_unique<ServerEngine>(*model_, options, [&parts] { parts.idle(); });
   template_ = chat_template_of(read_chat_template(command.model));
   stops_ = config_.eos;
   if (stops_.empty() && tokenizer_->eos()) stops_ = {*tokenizer_->eos()};
@@ -255,7 +248,7 @@ void Server::complete(const httplib::Request& http, const httplib::ContentReader
   std::vector<std::string> stops = asked.stop;
   if (chat)
     for (const std::string& stop : chat_stop_texts(template_)) stops.push_back(stop);
-  const auto answer = engine_->ask(std::move(request), parts_->stream(*tokenizer_, false), std::move(stops));
+  const auto answer = engine_->ask(std::move(request), parts_.stream(*tokenizer_, false), std::move(stops));
   static std::atomic<int64_t> number = 0;
   const AnswerHead head{chat, fmt::format("{}-{}", chat ? "chatcmpl" : "cmpl", ++number), name_,
                         int64_t(std::time(nullptr))};
@@ -310,17 +303,16 @@ void Server::whole(httplib::Response& response, const AnswerHead& head, const st
              });
 }
 
-/// Until a signal says so; then until what runs has ended, or a second signal.
+/// Until a signal says so; then until what runs has ended, or a second signal. Or until the engine cannot go on.
 void Server::wait_for_end() {
-  sigset_t signals;
-  sigemptyset(&signals), sigaddset(&signals, SIGINT), sigaddset(&signals, SIGTERM);
-  int signal = 0;
-  sigwait(&signals, &signal);
+  const sigset_t signals = block_signals();
+  const timespec tenth{0, 100'000'000};
+  while (!engine_->failure() && sigtimedwait(&signals, nullptr, &tenth) < 0) continue;
   ending_ = true;
+  if (engine_->failure()) return;
   const auto open = [this] { return engine_->busy() || sending_ > 0; };
   if (open()) fmt::print(stderr, "Finishing {} requests; Ctrl-C again drops them.\n", sending_.load());
-  const timespec tenth{0, 100'000'000};
-  while (open() && sigtimedwait(&signals, nullptr, &tenth) < 0) continue;
+  while (open() && !engine_->failure() && sigtimedwait(&signals, nullptr, &tenth) < 0) continue;
   if (open()) fmt::print(stderr, "Dropped {} requests.\n", sending_.load());
 }
 
@@ -347,9 +339,6 @@ void Server::serve() {
                     "that is free",
                     command_.port, command_.host));
   ::listen(listening, 512);  // cpp-httplib lets 5 connections wait, and more come at once
-  sigset_t signals;
-  sigemptyset(&signals), sigaddset(&signals, SIGINT), sigaddset(&signals, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::thread listener([this] { http_.listen_after_bind(); });
   fmt::print("{}: {} slots, a context of {} tokens, chats as {}. Ctrl-C ends.\nhttp://{}:{}\n", name_, command_.slots,
              model_->config().max_seq_len, name_of(template_), command_.host, port);
@@ -357,13 +346,19 @@ void Server::serve() {
   wait_for_end();
   http_.stop();
   listener.join();
+  if (engine_->failure()) std::rethrow_exception(engine_->failure());
 }
 
 }  // namespace
 
-int serve(const ServeCommand& command) {
+void serve(const ServeCommand& command, Engine& parts) {
   std::signal(SIGPIPE, SIG_IGN);
-  Server(command).serve();
+  Server(command, parts).serve();
+}
+
+int serve(const ServeCommand& command) {
+  if (command.tensor_parallel) return serve_on_ranks(command);
+  serve(command, *make_engine({}));
   return 0;
 }
 

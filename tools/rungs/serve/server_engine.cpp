@@ -1,5 +1,10 @@
 #include "server_engine.hpp"
 
+#include <omp.h>
+
+#include "rungs/ops/cpu_ops.hpp"
+#include "rungs/parallel/communicator.hpp"
+
 namespace rungs {
 
 using nlohmann::ordered_json;
@@ -24,9 +29,13 @@ void Answer::end(const char* finish, const std::string& error) {
   changed_.notify_one();
 }
 
-ServerEngine::ServerEngine(Model& model, const BatchingOptions& options) : model_(model), options_(options) {
+ServerEngine::ServerEngine(Model& model, const BatchingOptions& options, std::function<void()> idle)
+    : model_(model), options_(options), idle_(std::move(idle)) {
   begin_anew();
-  thread_ = std::thread([this] { run(); });
+  thread_ = std::thread([this, threads = omp_get_max_threads()] {
+    use_threads(threads);  // a number that each thread has for itself
+    run();
+  });
 }
 
 ServerEngine::~ServerEngine() {
@@ -43,6 +52,7 @@ std::shared_ptr<Answer> ServerEngine::ask(Request request, TextStream stream, st
   std::future<void> queued;
   {
     const std::lock_guard lock(mutex_);
+    if (failure_) throw Error("the server ends");
     arrivals_.push_back({std::move(request), answer, {}});
     queued = arrivals_.back().queued.get_future();
     busy_ = true;
@@ -66,6 +76,11 @@ ServerCounts ServerEngine::counts() {
   return counts_;
 }
 
+std::exception_ptr ServerEngine::failure() {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
 bool ServerEngine::busy() {
   const std::lock_guard lock(mutex_);
   return busy_;
@@ -78,19 +93,41 @@ ordered_json ServerEngine::state() {
 }
 
 void ServerEngine::run() {
+  std::string says = "the server ends";
+  std::exception_ptr failure;
+  try {
+    run_until_end();
+  } catch (const RankLost& lost) {
+    says = lost.what(), failure = std::current_exception();
+  }
+  drop_all(says);
+  tell_endings();
+  const std::lock_guard lock(mutex_);
+  failure_ = failure;
+  for (Arrival& arrival : arrivals_) arrival.queued.set_exception(std::make_exception_ptr(Error(says)));
+  arrivals_.clear();
+}
+
+/// \throws RankLost: without that rank there is no model
+void ServerEngine::run_until_end() {
   while (true) {
     std::vector<Arrival> arrivals;
     {
       std::unique_lock lock(mutex_);
       asked_.wait_for(lock, 500ms, [&] { return ends_ || cancels_ || !arrivals_.empty() || !engine_->idle(); });
-      if (ends_) break;
+      if (ends_) return;
       arrivals.swap(arrivals_);
       cancels_ = false;
     }
     for (Arrival& arrival : arrivals) submit(arrival);
     remove_cancelled();
     try {
-      if (!engine_->idle()) step();
+      if (!engine_->idle())
+        step();
+      else if (idle_)
+        idle_();
+    } catch (const RankLost&) {
+      throw;
     } catch (const std::bad_alloc&) {
       drop_all("the server has not enough memory for what it was asked at once");
     } catch (const std::exception& e) {
@@ -99,10 +136,6 @@ void ServerEngine::run() {
     note();
     tell_endings();
   }
-  drop_all("the server ends");
-  tell_endings();
-  const std::lock_guard lock(mutex_);
-  for (Arrival& arrival : arrivals_) arrival.queued.set_exception(std::make_exception_ptr(Error("the server ends")));
 }
 
 void ServerEngine::submit(Arrival& arrival) {

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
+#include <functional>
 #include <future>
 #include <map>
 #include <memory>
@@ -61,15 +63,20 @@ nlohmann::ordered_json scheduler_state(const BatchEngine& engine, const ServerCo
 /// Takes requests from any thread and steps until they have ended.
 class ServerEngine {
  public:
-  /// `model` outlives it. \throws as BatchEngine
-  ServerEngine(Model& model, const BatchingOptions& options);
+  /// `model` outlives it. `idle`: called now and then, by the thread that steps, while nobody asks. \throws as
+  /// BatchEngine
+  ServerEngine(Model& model, const BatchingOptions& options, std::function<void()> idle = {});
   /// Drops what still runs.
   ~ServerEngine();
 
-  /// `stops`: texts that end it. Returns once it is in the queue. \throws UsageError as BatchEngine::submit
+  /// `stops`: texts that end it. Returns once it is in the queue. \throws UsageError as BatchEngine::submit; Error
+  /// after a failure
   std::shared_ptr<Answer> ask(Request request, TextStream stream, std::vector<std::string> stops);
   /// Nobody waits for it any more: its blocks are free after the step that runs.
   void cancel(const std::shared_ptr<Answer>& answer);
+
+  /// A rank was lost, so that nobody is served any more; nothing as long as it goes on.
+  std::exception_ptr failure();
 
   ServerCounts counts();
   /// Whether a request runs or waits.
@@ -89,6 +96,7 @@ class ServerEngine {
     std::string error;
   };
   void run();
+  void run_until_end();
   void submit(Arrival& arrival);
   void remove_cancelled();
   void step();
@@ -100,6 +108,7 @@ class ServerEngine {
 
   Model& model_;
   BatchingOptions options_;
+  std::function<void()> idle_;
 
   // Of the thread alone:
   std::unique_ptr<BatchEngine> engine_;
@@ -113,6 +122,7 @@ class ServerEngine {
   ServerCounts counts_;
   nlohmann::ordered_json state_;
   std::chrono::steady_clock::time_point watched_ = {};  // when state_ was last asked for
+  std::exception_ptr failure_ = {};
   bool ends_ = false, cancels_ = false, busy_ = false;
   std::thread thread_;
 };

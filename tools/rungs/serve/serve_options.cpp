@@ -1,0 +1,35 @@
+// The options of rungs serve, and the sizes that follow from them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "serve.hpp"
+
+namespace rungs {
+
+static void check(const ServeCommand& c, const Config& config) {
+  const auto need = [](const char* option, bool good, const std::string& wanted, auto found) {
+    if (!good) throw UsageError(fmt::format("{}: wanted {}, found {}", option, wanted, found));
+  };
+  need("--port", c.port >= 0 && c.port <= 65535, "0 (any that is free) to 65535", c.port);
+  need("--slots", c.slots >= 1 && c.slots <= 1024, "1 to 1024", c.slots);
+  need("--context", c.context >= 0 && c.context <= config.usable_context(),
+       fmt::format("1 to {}, which is the model's", config.usable_context()), c.context);
+  need("--max-tokens-in-flight", c.max_tokens_in_flight >= 0 && c.max_tokens_in_flight <= (int64_t(1) << 32),
+       "0 (as many as the slots can have) to 2^32", c.max_tokens_in_flight);
+  const bool here = c.host == "localhost" || c.host.starts_with("127.") || c.host == "::1";
+  if (!here && c.api_key.empty())
+    throw UsageError(fmt::format("--host {} is heard by other machines: say --api-key KEY, too", c.host));
+}
+
+BatchingOptions batching_options(const ServeCommand& c, const Config& config) {
+  check(c, config);
+  const int64_t context = c.context ? c.context : config.usable_context();
+  BatchingOptions options{.max_running = c.slots, .max_rows = std::max<int64_t>(256, c.slots), .context = context};
+  constexpr int64_t usual = 65536;  // tokens, where nobody says
+  const int64_t tokens = c.max_tokens_in_flight ? c.max_tokens_in_flight : std::min(c.slots * context, usual);
+  options.blocks = (tokens + options.block_size - 1) / options.block_size;
+  return options;
+}
+
+}  // namespace rungs
