@@ -13,6 +13,11 @@ struct AttentionShape {
   int T, S, H, G, D;
 };
 
+/// N queries over a KV cache: each is the newest token of its sequence. k, v: (B, capacity, G, D)
+struct CacheShape {
+  int N, capacity, H, G, D;
+};
+
 /// \name Four ways to the same attention
 /// Each head: out = softmax(mask(q · kᵀ / √D)) · v. Query t stands at S - T + t and sees keys 0 to there; query head h
 /// reads key/value head h / (H / G).  out, q: (T, H, D); k, v: (S, G, D), in the memory of the device. None waits for
@@ -31,10 +36,12 @@ void attention_online(float* out, const float* q, const float* k, const float* v
 void attention_tiled(float* out, const float* q, const float* k, const float* v, AttentionShape shape,
                      cudaStream_t stream);
 
-/// One query, T = 1: its keys are dealt out to `splits` warps, and what they found is combined.
-/// partial: (H, splits, 2 + D), scratch: a warp's maximum, its sum, its weighted values
-void attention_split(float* out, float* partial, const float* q, const float* k, const float* v, AttentionShape shape,
-                     int splits, cudaStream_t stream);
+/// Single queries, for decoding: row n is a query of sequence[n] at position[n], and sees its keys 0 to there. They are
+/// dealt out to `splits` warps, and what these found is combined.  out, q: (N, H, D); k, v: (B, capacity, G, D);
+/// sequence, position: (N), read on the device, so that one launch serves every step of a growing text;
+/// partial: (N, H, splits, 2 + D), scratch: a warp's maximum, its sum, its weighted values
+void attention_split(float* out, float* partial, const float* q, const float* k, const float* v, const int* sequence,
+                     const int* position, CacheShape shape, int splits, cudaStream_t stream);
 ///@}
 
 }  // namespace lesson_19

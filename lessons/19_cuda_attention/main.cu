@@ -10,6 +10,7 @@
 
 using namespace rungs;
 using lesson_19::AttentionShape;
+using lesson_19::CacheShape;
 
 /// What a warp knows after each key, for values of one number.
 static void walk(const std::vector<float>& scores, const std::vector<float>& values) {
@@ -51,11 +52,15 @@ int main() {
   fmt::print("\n{} queries after {} tokens, {} heads on {}: apart by less than 1e-6\n", n.T, n.S - n.T, n.H, n.G);
   fmt::print("  online and naive   {}\n", apart(to_host(online), to_host(naive)) < 1e-6);
   fmt::print("  tiled and naive    {}\n", apart(to_host(tiled), to_host(naive)) < 1e-6);
-  for (const int splits : {1, 4, 16, 100}) {  // the last query alone
-    const AttentionShape one{1, n.S, n.H, n.G, n.D};
+  const int32_t first = 0, last_place = n.S - 1;
+  const Tensor sequence = to_device(Tensor::view_of(&first, {1}, DType::i32));
+  const Tensor position = to_device(Tensor::view_of(&last_place, {1}, DType::i32));
+  for (const int splits : {1, 4, 16, 100}) {  // the last query alone; k and v are the cache of one sequence
+    const CacheShape one{1, n.S, n.H, n.G, n.D};
     Tensor partial = device_tensor({n.H, splits, 2 + n.D}), split = device_tensor({1, n.H, n.D});
     const ConstTensor last = q.view_rows(n.T - 1, 1);
-    lesson_19::attention_split(split.data(), partial.data(), last.data(), k.data(), v.data(), one, splits, nullptr);
+    lesson_19::attention_split(split.data(), partial.data(), last.data(), k.data(), v.data(), sequence.data<int32_t>(),
+                               position.data<int32_t>(), one, splits, nullptr);
     fmt::print("  {:>3} splits         {}\n", splits,
                apart(to_host(split), to_host(naive.view_rows(n.T - 1, 1))) < 1e-6);
   }

@@ -135,10 +135,15 @@ void attention_tiled(float* out, const float* q, const float* k, const float* v,
   launch(tiled_kernel, {dim3(ceil_div(n.T, queries), n.H), queries * warp_size, bytes, stream}, out, q, k, v, n);
 }
 
-/// A block of one warp for each split and head.  partial: (H, splits, 2 + D)
-__global__ void split_kernel(float* partial, const float* q, const float* k, const float* v, AttentionShape n) {
-  const int split = blockIdx.x, splits = gridDim.x, h = blockIdx.y, g = h / (n.H / n.G);
-  const float* q_h = q + size_t(h) * n.D;  // q[0, h, :]
+/// A block of one warp for each split, head and row.  partial: (N, H, splits, 2 + D)
+__global__ void split_kernel(float* partial, const float* q, const float* k, const float* v, const int* sequence,
+                             const int* position, CacheShape cache) {
+  const int split = blockIdx.x, splits = gridDim.x, h = blockIdx.y, row_of_q = blockIdx.z;
+  const AttentionShape n{1, position[row_of_q] + 1, cache.H, cache.G, cache.D};  // this query and its S keys
+  const int g = h / (n.H / n.G);
+  const float* q_h = q + (size_t(row_of_q) * n.H + h) * n.D;  // q[row_of_q, h, :]
+  const size_t first = size_t(sequence[row_of_q]) * cache.capacity * n.G * n.D;
+  k += first, v += first;  // k, v[sequence, :, :, :], which is (S, G, D) as before
   Online o;
   // >>> take in this split's keys: of S keys each split gets ⌈S / splits⌉, the last ones what is left
   const int each = ceil_div(n.S, splits), end = min(n.S, (split + 1) * each);
@@ -148,16 +153,18 @@ __global__ void split_kernel(float* partial, const float* q, const float* k, con
   }
   // <<<
   const int lane = threadIdx.x;
-  float* mine = partial + (size_t(h) * splits + split) * (2 + n.D);  // partial[h, split, :]
+  float* mine =
+      partial + ((size_t(row_of_q) * n.H + h) * splits + split) * (2 + n.D);  // partial[row_of_q, h, split, :]
   if (lane == 0) mine[0] = o.largest, mine[1] = o.sum;
   for (int i = 0; i < most_each; ++i)
     if (lane + i * warp_size < n.D) mine[2 + lane + i * warp_size] = o.values[i];
 }
 
-/// A block for each head, a thread for some of the elements.  out: (1, H, D); partial: (H, splits, 2 + D)
+/// A block for each head and row, a thread for some of the elements.  out: (N, H, D); partial: (N, H, splits, 2 + D)
 __global__ void combine_kernel(float* out, const float* partial, int splits, int D) {
-  const float* parts = partial + size_t(blockIdx.x) * splits * (2 + D);  // partial[h, :, :]
-  float* out_h = out + size_t(blockIdx.x) * D;                           // out[0, h, :]
+  const size_t head = size_t(blockIdx.y) * gridDim.x + blockIdx.x;  // of all heads of all rows
+  const float* parts = partial + head * splits * (2 + D);           // partial[n, h, :, :]
+  float* out_h = out + head * D;                                    // out[n, h, :]
   for (int d = threadIdx.x; d < D; d += blockDim.x) {
     // >>> bring every split down to the largest maximum of all; out = the sum of their values / the sum of their sums
     float largest = -INFINITY, sum = 0, value = 0;
@@ -173,10 +180,10 @@ __global__ void combine_kernel(float* out, const float* partial, int splits, int
   }
 }
 
-void attention_split(float* out, float* partial, const float* q, const float* k, const float* v, AttentionShape n,
-                     int splits, cudaStream_t stream) {
-  launch(split_kernel, {dim3(splits, n.H), warp_size, 0, stream}, partial, q, k, v, n);
-  launch(combine_kernel, {n.H, 64, 0, stream}, out, partial, splits, n.D);
+void attention_split(float* out, float* partial, const float* q, const float* k, const float* v, const int* sequence,
+                     const int* position, CacheShape n, int splits, cudaStream_t stream) {
+  launch(split_kernel, {dim3(splits, n.H, n.N), warp_size, 0, stream}, partial, q, k, v, sequence, position, n);
+  launch(combine_kernel, {dim3(n.H, n.N), 64, 0, stream}, out, partial, splits, n.D);
 }
 
 }  // namespace lesson_19

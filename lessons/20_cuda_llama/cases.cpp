@@ -2,7 +2,6 @@
 #include <map>
 #include <string>
 
-#include "kernels/attention/attention.hpp"
 #include "kernels/device_memory.hpp"
 #include "pieces.hpp"
 #include "rungs/base/file.hpp"
@@ -46,13 +45,11 @@ static KvCache new_cache(const Config& c, int64_t sequences, int64_t capacity) {
   return cache;
 }
 
-/// Room for N rows on a cache of this capacity.
-static StepBuffers new_buffers(const Config& c, int64_t N, int64_t capacity) {
+/// Room for N rows.
+static StepBuffers new_buffers(const Config& c, int64_t N) {
   const auto rows = [&](int64_t columns) { return to_device(Tensor({N, columns})); };
   const auto heads = [&](int64_t count) { return to_device(Tensor({N, count, c.head_dim})); };
   const auto list = [&] { return to_device(Tensor({N}, DType::i32)); };
-  const size_t floats =
-      attention_04_workspace(int(N), int(capacity), int(c.num_heads), int(c.num_kv_heads), int(c.head_dim));
   return {list(),
           list(),
           list(),
@@ -64,7 +61,7 @@ static StepBuffers new_buffers(const Config& c, int64_t N, int64_t capacity) {
           heads(c.num_kv_heads),
           rows(c.intermediate_size),
           rows(c.intermediate_size),
-          to_device(Tensor({int64_t(floats)})),
+          to_device(Tensor({N, c.num_heads, splits, 2 + c.head_dim})),
           rows(c.vocab_size)};
 }
 
@@ -81,7 +78,7 @@ static void run_forward(const CaseInput& in, const Pieces& pieces, Recording& re
   const int32_t* last = std::max_element(sequence.data<int32_t>(), sequence.data<int32_t>() + sequence.count());
   const int64_t capacity = int64_t(in.scalar("capacity"));
   const KvCache cache = new_cache(config, *last + 1, capacity);
-  StepBuffers b = new_buffers(config, token.count(), capacity);
+  StepBuffers b = new_buffers(config, token.count());
   const int32_t all = int32_t(token.count());
   const ConstTensor calls = in.in.count("calls") ? in["calls"].view() : Tensor::view_of(&all, {1}, DType::i32);
   for (int64_t i = 0, first = 0; i < calls.count(); ++i) {
@@ -112,7 +109,7 @@ static void run_decode(const CaseInput& in, const Pieces& pieces, Recording& rec
   const Tensor& token = in["tokens"];  // (T)
   const int64_t T = token.count(), steps = int64_t(in.scalar("max_tokens")), capacity = T + steps;
   const KvCache cache = new_cache(config, 1, capacity);
-  StepBuffers b = new_buffers(config, T, capacity);
+  StepBuffers b = new_buffers(config, T);
   Tensor places({T}, DType::i32), zeros({T}, DType::i32);
   for (int64_t t = 0; t < T; ++t) places.data<int32_t>()[t] = int32_t(t);
   bring(b.sequence, zeros, 0, T);

@@ -15,7 +15,7 @@ struct StepBuffers {
   Tensor q, attn_out;                ///< (N, H, D)
   Tensor k, v;                       ///< (N, G, D)
   Tensor gate, up;                   ///< (N, F)
-  Tensor workspace;                  ///< what attention_04 wants
+  Tensor partial;                    ///< (N, H, splits, 2 + D): what attention_split wants
   Tensor logits;                     ///< (N, V)
 };
 
@@ -25,6 +25,8 @@ struct StepBuffers {
 namespace lesson_20 {
 
 using namespace rungs;
+
+constexpr int splits = 8;  ///< warps that share out the keys of a query and head
 
 /// logits of the first N rows that stand in `b`. Their keys and values go to their places in the cache, and what stands
 /// before them there is read.  w: every tensor f32 and on the device; cache.layers[i].k, v: (B, capacity, G, D), there

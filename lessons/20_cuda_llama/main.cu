@@ -1,7 +1,6 @@
 // Lesson 20: a story told by kernels alone.
 #include <fmt/format.h>
 
-#include "kernels/attention/attention.hpp"
 #include "kernels/device_memory.hpp"
 #include "lesson.hpp"
 #include "rungs/base/file.hpp"
@@ -48,8 +47,6 @@ int main(int argc, char** argv) {
   };
   std::vector<int32_t> places;
   for (int64_t t = 0; t < T; ++t) places.push_back(int32_t(t));
-  const size_t workspace =
-      attention_04_workspace(int(T), int(capacity), int(c.num_heads), int(c.num_kv_heads), int(c.head_dim));
   const auto rows = [&](int64_t columns) { return device_tensor({T, columns}); };
   const auto heads = [&](int64_t count) { return device_tensor({T, count, c.head_dim}); };
   StepBuffers b{list(prompt),
@@ -63,7 +60,7 @@ int main(int argc, char** argv) {
                 heads(c.num_kv_heads),
                 rows(c.intermediate_size),
                 rows(c.intermediate_size),
-                device_tensor({int64_t(workspace)}),
+                device_tensor({T, c.num_heads, lesson_20::splits, 2 + c.head_dim}),
                 rows(c.vocab_size)};
 
   // The prompt in one call, all but its last token; that one is the first that decode feeds.

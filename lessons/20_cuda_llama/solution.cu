@@ -1,8 +1,8 @@
-#include "kernels/attention/attention.hpp"
+#include "18_cuda_reduce/lesson.hpp"
+#include "19_cuda_attention/lesson.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/embedding/embedding.hpp"
 #include "kernels/gemv/gemv.hpp"
-#include "kernels/rms_norm/rms_norm.hpp"
 #include "kernels/rope/rope.hpp"
 #include "kernels/sample/sample.hpp"
 #include "kernels/silu_mul/silu_mul.hpp"
@@ -38,7 +38,7 @@ void llama_forward(const LlamaWeights& w, const KvCache& cache, StepBuffers& b, 
                          int(past.k.dim(1))};
 
     // >>> normed = RMSNorm of x with the norm of attention; q, k, v = its products
-    rms_norm_02(b.normed.data(), b.x.data(), layer.attention_norm.data(), N, C, w.epsilon, stream);
+    lesson_18::rms_norm(b.normed.data(), b.x.data(), layer.attention_norm.data(), N, C, w.epsilon, stream);
     linear(b.q, b.normed, layer.qkv.q, N, stream);
     linear(b.k, b.normed, layer.qkv.k, N, stream);
     linear(b.v, b.normed, layer.qkv.v, N, stream);
@@ -49,13 +49,13 @@ void llama_forward(const LlamaWeights& w, const KvCache& cache, StepBuffers& b, 
     // <<<
 
     // >>> context = attention over the cache; x += its product with o
-    attention_04(b.attn_out.data(), b.q.data(), past.k.data(), past.v.data(), sequence, position, b.workspace.data(), N,
-                 rows.capacity, H, G, D, stream);
+    lesson_19::attention_split(b.attn_out.data(), b.partial.data(), b.q.data(), past.k.data(), past.v.data(), sequence,
+                               position, {N, rows.capacity, H, G, D}, splits, stream);
     add_linear(b.x, b.attn_out, layer.o, N, stream);
     // <<<
 
     // >>> normed = RMSNorm of x with the norm of the feed-forward; x += down(silu(gate) ∘ up)
-    rms_norm_02(b.normed.data(), b.x.data(), layer.ffn_norm.data(), N, C, w.epsilon, stream);
+    lesson_18::rms_norm(b.normed.data(), b.x.data(), layer.ffn_norm.data(), N, C, w.epsilon, stream);
     linear(b.gate, b.normed, layer.gate_up.gate, N, stream);
     linear(b.up, b.normed, layer.gate_up.up, N, stream);
     silu_mul_02(b.gate.data(), b.up.data(), int64_t(N) * F, stream);
@@ -64,7 +64,7 @@ void llama_forward(const LlamaWeights& w, const KvCache& cache, StepBuffers& b, 
   }
 
   // >>> logits = the product of the output weight with the final norm of x
-  rms_norm_02(b.normed.data(), b.x.data(), w.final_norm.data(), N, C, w.epsilon, stream);
+  lesson_18::rms_norm(b.normed.data(), b.x.data(), w.final_norm.data(), N, C, w.epsilon, stream);
   linear(b.logits, b.normed, w.output, N, stream);
   // <<<
 }

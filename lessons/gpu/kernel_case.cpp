@@ -3,9 +3,19 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdlib>
+
+#include "kernel_times.hpp"
+
 namespace rungs {
 
-void run_kernels(const CaseInput& in, Recording& out, RunCase run) { run(in, out); }
+// A runner on the executor of PTX has no times.
+[[gnu::weak]] void write_times(const std::string& file, const CaseInput& in, RunCase run);
+
+void run_kernels(const CaseInput& in, Recording& out, RunCase run) {
+  if (const char* file = std::getenv("RUNGS_TIMES"); file && write_times) return write_times(file, in, run);
+  run(in, out);
+}
 
 size_t allocated_device_bytes() {
   size_t free = 0, total = 0;

@@ -5,6 +5,7 @@
 
 #include "contains.hpp"
 #include "learner/learner.hpp"
+#include "rungs/model/config.hpp"
 
 using namespace rungs;
 using namespace rungs::test;
@@ -91,34 +92,65 @@ TEST_CASE("with every lesson written, a story runs through each of them, and is 
   CHECK(learner.out == text);
 }
 
-/// A solution whose launches say on stderr, once, that they run.
-static std::string launching(const std::string& lesson) {
+/// A solution that says on stderr, at each of these calls, that it runs.
+static std::string saying(const std::string& lesson, const std::string& call) {
   std::string code = solution_of(lesson);
   size_t found = 0;
-  for (size_t at = 0; (at = code.find("launch(", at)) != code.npos; at += 16) {
+  for (size_t at = 0; (at = code.find(call, at)) != code.npos; at += call.size() + 8) {
     code.insert(at, "says(), ");
     ++found;
   }
   REQUIRE(found > 0);
-  return "#include <cstdio>\nstatic void says() { static const int said = std::fputs(\"runs " + lesson +
-         "\\n\", stderr); (void)said; }\n" + code;
+  return "#include <cstdio>\nstatic void says() { std::fputs(\"runs " + lesson + "\\n\", stderr); }\n" + code;
+}
+
+static size_t times(const std::string& what, const std::string& text) {
+  size_t found = 0;
+  for (size_t at = 0; (at = text.find(what, at)) != text.npos; at += what.size()) ++found;
+  return found;
 }
 
 TEST_CASE("with kernels written, a story runs through them, and is the library's to the letter") {
   Learner learner;
   for (const char* name : {"18_cuda_reduce", "19_cuda_attention", "21_tensor_cores"})
-    learner.writes(name, launching(name));
+    learner.writes(name, saying(name, "launch("));
   CHECK(learner.types("generate --mine --backend cuda --on emulator " + story) == 0);
   CHECK(lines_with("runs ", learner.text) ==
         std::set<std::string>{"runs 18_cuda_reduce", "runs 19_cuda_attention", "runs 21_tensor_cores"});
   CHECK(learner.text == Contains("On the library's:\n  07_generate "));
   CHECK(learner.text == Contains("  16_cuda_first     add  not started: rungs start 16\n"));
+  CHECK(learner.text == Contains("  20_cuda_llama     llama_forward, from the first new token on  not started"));
   const std::string text = learner.out;
   CHECK(learner.types("generate " + story) == 0);
   CHECK(learner.out == text);
 
   CHECK(learner.types("generate --mine --backend cuda-naive " + story) == 2);
   CHECK(learner.text == Contains("--mine runs your kernels: --backend cuda, or cpu"));
+}
+
+TEST_CASE("the steps of lesson 20 launch the learner's own RMSNorm and attention, and the story stays") {
+  Learner learner;
+  learner.writes("20_cuda_llama", saying("20_cuda_llama", "embedding_01("));
+  learner.writes("18_cuda_reduce", saying("18_cuda_reduce", "launch(rms_norm_kernel"));
+  learner.writes("19_cuda_attention", saying("19_cuda_attention", "launch(split_kernel"));
+  CHECK(learner.types("generate --mine --backend cuda --on emulator " + story) == 0);
+  CHECK(learner.text == Contains("  20_cuda_llama     llama_forward, from the first new token on\n"));
+  const Config config = load_config(weights_directory() / "stories");
+  const size_t layers = size_t(config.num_layers), calls = 12;  // the prompt, and eleven tokens that are fed
+  CHECK(times("runs 20_cuda_llama", learner.text) == calls - 1);
+  CHECK(times("runs 18_cuda_reduce", learner.text) == calls * (2 * layers + 1));
+  CHECK(times("runs 19_cuda_attention", learner.text) == (calls - 1) * layers);
+  const std::string text = learner.out;
+  CHECK(learner.types("generate " + story) == 0);
+  CHECK(learner.out == text);
+
+  // Several prompts, of which one ends before the others: fewer rows from then on.
+  const std::string prompts =
+      "--prompt 'Once upon a time' --prompt 'Mia' --prompt 'The end' --temperature 0 --max-tokens 40";
+  CHECK(learner.types("generate --mine --backend cuda --on emulator " + prompts) == 0);
+  const std::string texts = learner.out;
+  CHECK(learner.types("generate " + prompts) == 0);
+  CHECK(learner.out == texts);
 }
 
 TEST_SUITE_END();

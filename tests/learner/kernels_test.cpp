@@ -108,6 +108,34 @@ TEST_CASE("profile shows what the page shows: for the solution, and for a learne
   CHECK(learner.text == Contains("06_causal_mask has no kernels"));
 }
 
+TEST_CASE("profile draws a line: the one that wastes most, or the one that is asked for") {
+  Learner learner;
+  const std::string picture = (learner.work / "picture.svg").string();
+  REQUIRE(learner.types("profile 17 --svg " + picture) == 0);
+  CHECK(learner.text == Contains(": line 95 of lessons/17_cuda_matmul/solution.cu, which wastes most"));
+  std::string svg = read_text(picture);
+  CHECK(svg == Contains("global store of 4 bytes by 32 lanes: 16 sectors, and 4 would do"));
+  CHECK(svg == Contains("byte 48: lane 3"));  // four floats after lane 2
+
+  REQUIRE(learner.types("profile 17 --line 84 --svg " + picture) == 0);
+  svg = read_text(picture);
+  CHECK(svg == Contains("b_k[j] = b_tile[k][x * each + j];"));
+  CHECK(svg == Contains("shared load of 4 bytes by 32 lanes: 2 waves, and 1 would do"));
+  CHECK(svg == Contains("lanes 0, 16"));  // they want one word
+
+  // Lesson 19 calls a kernel of lesson 18, whose file has the same name.
+  REQUIRE(learner.types("profile 19 --svg " + picture) == 0);
+  CHECK(learner.text == Contains("--line N draws another: 15, 27, 28, 39, 41, 67,"));
+  REQUIRE(learner.types("profile 17 --line 84 --svg " + picture) == 0);
+
+  CHECK(learner.types("profile 17 --line 1 --svg " + picture) == 2);
+  CHECK(on_one_line(learner.text) ==
+        Contains("--line 1: no access to memory was counted on that line of lessons/17_cuda_matmul/solution.cu"));
+  CHECK(learner.types("profile 17 --line 84") == 2);
+  CHECK(learner.text == Contains("--line says what to draw"));
+  CHECK(read_text(picture) == svg);
+}
+
 TEST_CASE("the host's code cannot read or write device memory") {
   const std::string copy = "CUDA_CHECK(cudaMemcpy(out, device_out, bytes, cudaMemcpyDeviceToHost));",
                     fill = "CUDA_CHECK(cudaMemcpy(device_x, x, bytes, cudaMemcpyHostToDevice));";
@@ -169,7 +197,8 @@ TEST_CASE("what nvcc makes of a file is checked without a GPU: its bounds, and v
   CHECK(learner.types("run 17 --on gpu") == 2);
   CHECK(learner.text == Contains("--on gpu runs your file, which has not passed: add --mine"));
   if (!std::filesystem::exists("/dev/nvidiactl") && !std::filesystem::exists("/dev/dxg"))
-    for (const char* words : {"check 17 --on gpu", "run 17 --mine --on gpu"}) {
+    for (const char* words :
+         {"check 17 --on gpu", "run 17 --mine --on gpu", "profile 17 --on gpu", "profile 17 --solution --on gpu"}) {
       CHECK(learner.types(words) == 2);
       CHECK(learner.text == Contains("--on gpu: this machine has no GPU of NVIDIA's"));
     }

@@ -93,6 +93,11 @@ int write_handout(const HandoutCommand& command);
 struct ProfileCommand {
   std::string lesson;
   bool json = false;
+  std::string svg = {};         ///< a file to draw into: the lanes of one line's request, and the memory they touch
+  int line = 0;                 ///< which; 0: the one that wastes most
+  bool solution = false;        ///< of the solution, even where the learner's file is there
+  bool nothing_built = false;   ///< what is there is used: the build itself asks
+  std::string on = "emulator";  ///< "emulator": transactions are counted; "gpu": times are measured, too
 };
 int profile_lesson(const ProfileCommand& command);
 

@@ -117,7 +117,19 @@ void add_learning(CommandLine& line) {
   CLI::App* profile = add("profile", "the memory transactions of each line of your kernels",
                           [&line] { return profile_lesson(line.profile); });
   profile->add_option("LESSON", line.profile.lesson, "a lesson about CUDA, from 16 on")->required();
-  profile->add_flag("--json", line.profile.json, "for scripts");
+  CLI::Option* json = profile->add_flag("--json", line.profile.json, "for scripts");
+  profile
+      ->add_option("--svg", line.profile.svg,
+                   "draw the lanes of one request against sectors of memory, and against banks")
+      ->type_name("FILE")
+      ->excludes(json);
+  profile->add_option("--line", line.profile.line, "with --svg: which line, not the one that wastes most")
+      ->check(CLI::PositiveNumber);
+  profile->add_option("--on", line.profile.on, "count in the emulator, or measure times on a GPU, too")
+      ->check(CLI::IsMember({"emulator", "gpu"}))
+      ->capture_default_str();
+  profile->add_flag("--solution", line.profile.solution, "of the solution, not of your file");
+  profile->add_flag("--nothing-built", line.profile.nothing_built, "as it was built")->group("");
   add_lesson("reset", "put the lesson's file back as it was at the start", reset_lesson);
   CLI::App* grade = add("grade", "grade every lesson", [&line] { return grade_lessons(line.grade); });
   grade->add_option("LESSONS", line.grade.lessons, "only these");

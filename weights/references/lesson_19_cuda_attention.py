@@ -3,7 +3,7 @@ import numpy as np
 import torch
 
 from references.case import write_lesson
-from references.values import normal
+from references.values import integers, normal
 
 RUNGS = ("attention_naive", "attention_online", "attention_tiled")
 
@@ -31,6 +31,28 @@ def run_split(record, a, model):
     keys = k.transpose(0, 1).repeat_interleave(len(q) // k.shape[1], 0)  # (H, S, D)
     scores = torch.matmul(keys, q[:, :, None])[..., 0] / q.shape[1] ** 0.5
     record.out("lse", torch.logsumexp(scores, -1), "head")
+
+
+class Outputs:
+    """The outputs of one query alone."""
+
+    def __init__(self):
+        self.of = {}
+
+    def out(self, name, value, *axes):
+        self.of[name] = value
+
+
+def run_batch(record, a, model):
+    """Queries of several sequences over their cache: each as if it were alone."""
+    out, lse = [], []
+    for q, sequence, position in zip(a["q"], a["sequence"].tolist(), a["position"].tolist()):
+        alone = Outputs()
+        run_split(alone, {"q": q[None], "k": a["k"][sequence, :position + 1], "v": a["v"][sequence, :position + 1]}, model)
+        out.append(alone.of["out"][0])
+        lse.append(alone.of["lse"])
+    record.out("out", torch.stack(out), "query", "head", "dim")
+    record.out("lse", torch.cat(lse), "head")
 
 
 def run_naive(record, a, model):
@@ -76,6 +98,12 @@ def cases(lesson):
             values["splits"] = np.int32(4)
         lesson.add(f"{run}_low", run, "every score is below -100: a maximum that begins at 0 leaves nothing", values,
                    function)
+
+    rng, (B, S, H, G, D) = lesson.rng("attention_split_batch"), (3, 21, 4, 2, 6)
+    values = {"q": normal(rng, 4, H, D), "k": normal(rng, B, S, G, D), "v": normal(rng, B, S, G, D),
+              "sequence": integers(2, 0, 1, 0), "position": integers(20, 12, 0, 4), "splits": np.int32(4)}
+    lesson.add("attention_split_batch", "attention_split",
+               "four queries of three sequences, at positions that only the device knows", values, run_batch)
 
 
 def make(root, seed):

@@ -33,6 +33,7 @@ struct Instruction {
   bool shared;
   unsigned bytes;
   uint64_t lanes = 0, requests = 0, cost = 0, ideal = 0;
+  CountedRequest costliest = {};
   bool open = false;  ///< has open requests
   std::array<OpenRequests, 32> warps;
 };
@@ -83,6 +84,7 @@ void count_waves(Instruction& instruction, const Request& request) {
 }
 
 void finish(Instruction& instruction, const Request& request) {
+  const uint64_t cost = instruction.cost, ideal = instruction.ideal;  // so far
   ++instruction.requests;
   instruction.lanes += unsigned(__builtin_popcount(request.lanes));
   if (instruction.shared) {
@@ -90,6 +92,17 @@ void finish(Instruction& instruction, const Request& request) {
   } else {
     count_sectors(instruction, request);
   }
+  if (instruction.cost - cost <= instruction.costliest.cost) return;
+  instruction.costliest = {instruction.cost - cost, instruction.ideal - ideal, {}};
+  for (unsigned lane = 0; lane < 32; ++lane)
+    instruction.costliest.offset[lane] = request.lanes >> lane & 1 ? int64_t(request.offset[lane]) : -1;
+}
+
+/// In the order of the code, so that two runs give the same record.
+std::map<uint64_t, const Instruction*> by_site() {
+  std::map<uint64_t, const Instruction*> in_order;
+  for (const auto& [key, instruction] : instructions) in_order.emplace(key, &instruction);
+  return in_order;
 }
 
 const char* name_of(Kind kind) { return kind == Kind::read ? "load" : kind == Kind::atomic ? "atomic" : "store"; }
@@ -137,7 +150,9 @@ void finish_counted_requests() {
 
 std::vector<CountedLine> counted_lines() {
   std::map<std::tuple<std::string, int, bool, Kind, unsigned>, CountedLine> lines;
-  for (const auto& [key, instruction] : instructions) {
+  const std::map<uint64_t, const Instruction*> in_order = by_site();
+  for (const auto& [key, pointer] : in_order) {
+    const Instruction& instruction = *pointer;
     const SourceLine& source = source_line(uint32_t(key >> 8));
     CountedLine& line = lines[{source.file, source.line, instruction.shared, instruction.kind, instruction.bytes}];
     line.file = source.file;
@@ -149,6 +164,7 @@ std::vector<CountedLine> counted_lines() {
     line.requests += instruction.requests;
     line.cost += instruction.cost;
     line.ideal += instruction.ideal;
+    if (instruction.costliest.cost > line.costliest.cost) line.costliest = instruction.costliest;
   }
   std::vector<CountedLine> result;
   for (auto& [key, line] : lines) result.push_back(std::move(line));
@@ -158,12 +174,13 @@ std::vector<CountedLine> counted_lines() {
 std::string counted_json(const std::vector<CountedLine>& lines) {
   std::string json = "[";
   for (const CountedLine& line : lines) {
-    json +=
-        fmt::format(R"({}{{"file": "{}", "line": {}, "memory": "{}", "access": "{}", "access_bytes": {}, "bytes": {}, )"
-                    R"("requests": {}, "{}": {}, "ideal": {}, "wasteful": {}}})",
-                    json.size() > 1 ? ",\n " : "", line.file, line.line, line.shared ? "shared" : "global",
-                    name_of(line.kind), line.access_bytes, line.bytes, line.requests, line.shared ? "waves" : "sectors",
-                    line.cost, line.ideal, line.wasteful());
+    json += fmt::format(
+        R"({}{{"file": "{}", "line": {}, "memory": "{}", "access": "{}", "access_bytes": {}, "bytes": {}, )"
+        R"("requests": {}, "{}": {}, "ideal": {}, "wasteful": {}, )"
+        R"("costliest": {{"cost": {}, "ideal": {}, "offset": [{}]}}}})",
+        json.size() > 1 ? ",\n " : "", line.file, line.line, line.shared ? "shared" : "global", name_of(line.kind),
+        line.access_bytes, line.bytes, line.requests, line.shared ? "waves" : "sectors", line.cost, line.ideal,
+        line.wasteful(), line.costliest.cost, line.costliest.ideal, fmt::join(line.costliest.offset, ", "));
   }
   return json + "]";
 }

@@ -5,6 +5,7 @@
 /// The lanes of a warp that come to an instruction for the same time since the last barrier make one request.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,6 +13,13 @@
 #include "kernels/emulator/checker/shadow.hpp"
 
 namespace rungs::emulator {
+
+/// One request of a warp: what it costs, and where each lane's bytes begin in the array, -1 for a lane that takes no
+/// part.
+struct CountedRequest {
+  uint64_t cost = 0, ideal = 0;
+  std::array<int64_t, 32> offset{};
+};
 
 /// What one line of a kernel does in one way: loads, stores or atomics of one size, in shared or global memory.
 struct CountedLine {
@@ -24,6 +32,7 @@ struct CountedLine {
   uint64_t requests = 0;      ///< by warps
   uint64_t cost = 0;          ///< of all requests: 32-byte sectors of global memory, or waves through the shared banks
   uint64_t ideal = 0;         ///< the least cost with the same bytes
+  CountedRequest costliest;   ///< of these requests; among equals the first
   /// More than 1.5 times the ideal: worth a look.
   bool wasteful() const { return 2 * cost > 3 * ideal; }
 };

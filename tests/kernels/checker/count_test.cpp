@@ -108,6 +108,28 @@ TEST_CASE("lanes that come to a line for the same time share a request") {
   check_cost("atomic", false, 4, 4, 4, Kind::atomic);
 }
 
+TEST_CASE("of a line's requests the costliest is kept, with the place of each lane") {
+  const Counting counting;
+  {
+    DeviceFloats out(256), in(1024);
+    run_global_loads(out, in);
+  }
+  const emulator::CountedRequest off = counted("one off", false).costliest,
+                                 few = counted("three lanes", false).costliest;
+  CHECK(off.cost == 5);
+  CHECK(off.ideal == 4);
+  CHECK(off.offset[31] - off.offset[0] == 31 * 4);
+  CHECK(off.offset[0] % 32 == 4);
+  CHECK(few.offset[2] - few.offset[0] == 8);
+  CHECK(few.offset[3] == -1);
+
+  DeviceFloats out(1), in(1000);
+  run_loop(out, in, 1000);
+  const emulator::CountedRequest full = counted("loop", false).costliest;  // the last request has 8 lanes
+  CHECK(full.cost == 4);
+  CHECK(full.offset[31] - full.offset[0] == 31 * 4);
+}
+
 TEST_CASE("counts as JSON") {
   const Counting counting;
   DeviceFloats out(256), in(1024);
@@ -118,6 +140,9 @@ TEST_CASE("counts as JSON") {
   CHECK(json[0]["line"] == marked_line("coalesced"));
   CHECK(json[0]["sectors"] == 4);
   CHECK_FALSE(json[0]["wasteful"]);
+  CHECK(json[0]["costliest"]["cost"] == 4);
+  CHECK(json[0]["costliest"]["offset"].size() == 32);
+  CHECK(json[0]["costliest"]["offset"][31] == 31 * 4);
   const auto strided =
       std::find_if(json.begin(), json.end(), [](const auto& line) { return line["line"] == marked_line("stride 32"); });
   REQUIRE(strided != json.end());

@@ -1,6 +1,8 @@
 // The programs rungs_mine_emulator and rungs_mine_gpu: the engine on kernels of the learner's.
 #include "my_engine.hpp"
 #include "my_kernels.hpp"
+#include "my_lessons.hpp"
+#include "my_step.hpp"
 
 namespace rungs {
 
@@ -11,13 +13,22 @@ constexpr Role roles[] = {{7, "probabilities, sample", true, true},
                           {17, "matmul_vectorized, where 21 takes no part", true, true},
                           {18, "rms_norm", true, false},
                           {19, "attention_tiled, attention_split", true, true},
+                          {20, "llama_forward, from the first new token on", true, false},
                           {21, "matmul_pipeline, for weights in bf16", true, true}};
 
-Backend backend_of(const DeviceChoice&) {
+static MyKernels& my_kernels() {
   static MyKernels kernels;
   return kernels;
 }
 
-std::unique_ptr<Engine> make_engine(const DeviceChoice& device) { return my_engine(backend_of(device), roles); }
+Backend backend_of(const DeviceChoice&) { return my_kernels(); }
+
+static std::unique_ptr<Model> stepped_llama(const std::filesystem::path& path, const LoadOptions& options) {
+  return llama_with_my_step(my_kernels(), path, options);
+}
+
+std::unique_ptr<Engine> make_engine(const DeviceChoice& device) {
+  return my_engine(backend_of(device), roles, passed(20) ? stepped_llama : nullptr);
+}
 
 }  // namespace rungs

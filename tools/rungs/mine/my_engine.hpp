@@ -15,7 +15,11 @@ struct Role {
   bool llama, decoder;
 };
 
-/// `roles`: what takes part beside `backend`, which outlives the engine.
-std::unique_ptr<Engine> my_engine(const Backend& backend, std::span<const Role> roles);
+/// Opens a LLaMA that has steps of the learner's.
+using OpenLlama = std::unique_ptr<Model> (*)(const std::filesystem::path& path, const LoadOptions& options);
+
+/// `roles`: what takes part beside `backend`, which outlives the engine. `open_llama`: null where the model is the
+/// library's, or that of lesson 15 if it takes part.
+std::unique_ptr<Engine> my_engine(const Backend& backend, std::span<const Role> roles, OpenLlama open_llama = nullptr);
 
 }  // namespace rungs

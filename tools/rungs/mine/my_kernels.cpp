@@ -1,7 +1,5 @@
 #include "my_kernels.hpp"
 
-#include <algorithm>
-
 #include "16_cuda_first/lesson.hpp"
 #include "17_cuda_matmul/lesson.hpp"
 #include "18_cuda_reduce/lesson.hpp"
@@ -10,6 +8,7 @@
 #include "kernels/backend/add_bias.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/matmul/matmul.hpp"
+#include "kernels/rope/rope.hpp"
 #include "my_lessons.hpp"
 #include "rungs/ops/require.hpp"
 
@@ -79,10 +78,25 @@ void MyKernels::sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor
   if (!passed(19) || options != AttentionOptions{} || s.D > 256 || s.T == 0)
     return NaiveCudaOps::sdpa(out, q, k, v, options);
   const lesson_19::AttentionShape shape{as_int(s.T), as_int(s.S), as_int(s.H), as_int(s.G), as_int(s.D)};
-  if (s.T > 1) return lesson_19::attention_tiled(out.data(), q.data(), k.data(), v.data(), shape, stream_);
-  const int splits = int(std::min<int64_t>(8, ceil_div(s.S, 32)));  // of 32 keys or more each
-  lesson_19::attention_split(out.data(), partial_.need<float>(s.H * splits * (2 + s.D)), q.data(), k.data(), v.data(),
-                             shape, splits, stream_);
+  lesson_19::attention_tiled(out.data(), q.data(), k.data(), v.data(), shape, stream_);
+}
+
+// One row a sequence: split keys, straight from the cache.
+void MyKernels::attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
+                          LayerCache* cache, const AttentionOptions& options) {
+  const int64_t N = rows.token.count(), D = q.cols();
+  if (!passed(19) || !cache || !rows.is_decode() || options != AttentionOptions{} || D > 256 || N == 0)
+    return NaiveCudaOps::attention(out, q, k, v, rows, cache, options);
+  require(Place::gpu, out.shape() == q.shape() && k.shape() == v.shape() && k.dim(0) == N && k.cols() == D,
+          "attention(out, q, k, v)", out, q, k);
+  const int *sequence = rows.sequence.data<int32_t>(), *position = rows.position.data<int32_t>();
+  const lesson_19::CacheShape n{as_int(N), as_int(cache->k.dim(1)), as_int(q.rows() / N), as_int(k.rows() / N),
+                                as_int(D)};
+  append_01({cache->k.data(), cache->v.data(), sequence, position, n.capacity}, k.data(), v.data(), n.N, n.G, n.D,
+            stream_);
+  constexpr int splits = 8;
+  lesson_19::attention_split(out.data(), partial_.need<float>(N * n.H * splits * (2 + D)), q.data(), cache->k.data(),
+                             cache->v.data(), sequence, position, n, splits, stream_);
 }
 
 }  // namespace rungs

@@ -16,6 +16,10 @@ class MyKernels final : public NaiveCudaOps {
   void add(Tensor& x, const Tensor& y) override;
   void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v,
             const AttentionOptions& options = {}) override;
+  void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows, LayerCache* cache,
+                 const AttentionOptions& options = {}) override;
+  /// What all of them run on, in order.
+  cudaStream_t stream() const { return stream_; }
 
  private:
   float* transposed(const Tensor& weight);
