@@ -1,4 +1,4 @@
-/// Lesson 2: from a text to token ids to the first logits, a model with no layers.
+/// Lesson 2: from text to token ids and the first logits, a model with no layers.
 #pragma once
 
 #include <cstdint>

@@ -8,8 +8,8 @@
 //   them solution_glue.cpp, mine_glue.cpp   the one implementation in a runner program suites.cpp      a doctest case
 //   for each reference case
 //
-// In a course's handout a lesson has starter.cpp, or starter.cu, in place of its solution, and a mistakes.toml without code: then there
-// is no mistakes.cpp and no suites.cpp.
+// In a course's handout a lesson has starter.cpp, or starter.cu, in place of its solution, and a mistakes.toml without
+// code: then there is no mistakes.cpp and no suites.cpp.
 //
 // lesson_generator --versions FILE LESSON_DIR OUT_DIR: versions.cpp and versions.json, as mistakes.cpp, of versions
 // that were written freely; `rungs grade --naming` measures with them.
