@@ -61,7 +61,7 @@ void check_quotes(const Path& source, Problems& problems) {
   static const std::regex command(R"(^\\(dontinclude|skip|skipline|line|until) (.*?) *$)");
   for (const char* room : {"lessons", "docs", "kernels", "tests"})
     for (const Path& page : files_below(source / room, {".md"})) {
-      Quotes quotes(page, {source / "lessons", source / "kernels", source / "bench", source / "lib"}, problems);
+      Quotes quotes(page, {source / "lessons", source, source / "lib"}, problems);
       const Lines lines = lines_of(rungs::read_text(page));
       for (size_t i = 0; i < lines.size(); ++i)
         if (std::smatch found; std::regex_match(lines[i], found, command)) quotes.obey(found[1], found[2], i + 1);
