@@ -69,6 +69,7 @@ CLI::Option* add_device(CLI::App* command, DeviceChoice& device, char** argv);
 void add_class(CommandLine& line, CLI::App* grade);
 /// watch, hint, read, progress, completion.
 void add_learning_aids(CommandLine& line);
+void add_show(CommandLine& line);
 /// handout, cases.
 void add_teaching(CommandLine& line);
 

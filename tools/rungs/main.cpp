@@ -141,25 +141,6 @@ void add_learning(CommandLine& line) {
   add_class(line, grade);
 }
 
-void add_show(CommandLine& line) {
-  ShowCommand& s = line.show;
-  CLI::App* show = add_command(line, line.app, "Learn", "show", "draw a lesson, a model, or where your answer is wrong",
-                               [&s] { return rungs::show(s); });
-  CLI::Option* lesson = show->add_option("LESSON", s.lesson, "its number (6, 06), its name, or the beginning of that");
-  show->add_option("--model", s.model, "a whole model instead: a directory, a .bin of llama2.c, or a .gguf")
-      ->type_name("PATH")
-      ->excludes(lesson);
-  show->add_option("--tokenizer", s.tokenizer, "its file or directory, where it does not lie with the model")
-      ->type_name("PATH");
-  show->add_option("--text", s.text, "what goes in");
-  CLI::Option* mine = show->add_flag("--mine", s.mine, "draw from your code, not from the solution");
-  show->add_flag("--diff", s.diff, "the case that fails: yours, the reference, and the difference")->excludes(mine);
-  show->add_option("--tap", s.tap, "with --diff: this tensor, not the first that differs")->type_name("NAME");
-  show->add_option("--html", s.html, "write a page for a browser")->type_name("FILE");
-  show->add_flag("--fragment", s.fragment, "of the page only what goes into another one")->group("");
-  show->add_flag("--json", s.json, "the numbers, for scripts");
-}
-
 void add_use(CommandLine& line) {
   GenerateCommand& g = line.generate;
   CLI::App* generate = add_command(line, line.app, "Use", "generate", "continue texts", [&line, &g] {
