@@ -32,11 +32,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const fs::path list = lesson / "mistakes.toml";
   std::ofstream(lesson / "solution.cpp") << solution;
   std::ofstream(list, std::ios::binary) << std::string_view(reinterpret_cast<const char*>(data), size);
-  try {
-    lesson_generator(lesson, lesson, out);
-    write_experiments(list, lesson, out);
-    free_versions(list, lesson, out);
-  } catch (const std::runtime_error&) {  // what the generator refuses, with a sentence
-  }
+  const auto refuse_at_most = [](const auto& read) {
+    try {
+      read();
+    } catch (const std::runtime_error&) {  // with a sentence
+    }
+  };
+  refuse_at_most([&] { lesson_generator(lesson, lesson, out); });
+  refuse_at_most([&] { write_experiments(list, lesson, out); });
+  refuse_at_most([&] { free_versions(list, lesson, out); });
   return 0;
 }

@@ -249,6 +249,18 @@ static void write_sentences(const LessonFolder& l, const fs::path& out) {
   write(out / "mistakes.json", "[" + json + "\n]\n");
 }
 
+/// Every [[key]] of `table`, which is the file `list`: one at least.
+static std::vector<const toml::table*> tables_of(const toml::table& table, const char* key, const std::string& list) {
+  const toml::array* all = table[key].as_array();
+  if (!all || all->empty()) throw std::runtime_error(fmt::format("{}: wanted at least one [[{}]]", list, key));
+  std::vector<const toml::table*> tables;
+  for (const auto& node : *all) {
+    if (!node.is_table()) throw std::runtime_error(fmt::format("{}: wanted each {} as [[{}]]", list, key, key));
+    tables.push_back(node.as_table());
+  }
+  return tables;
+}
+
 /// Every [[key]] of `table`, which is the file `list`, as an edited solution in a namespace of its own, in one source
 /// file `out`; and `out`.json with the fields that `fields_of` gives beside each name.
 static void write_versions(const LessonFolder& l, const toml::table& table, const std::string& list, const char* key,
@@ -258,12 +270,9 @@ static void write_versions(const LessonFolder& l, const toml::table& table, cons
   std::string code = fmt::format("// Made by lesson_generator from the solution and {}.\n#include \"pieces.hpp\"\n{}",
                                  fs::path(list).filename().string(), parts.head),
               rows, json;
-  const toml::array* versions = table[key].as_array();
-  if (!versions) throw std::runtime_error(fmt::format("{}: wanted at least one [[{}]]", list, key));
   std::set<std::string> names;
-  for (const auto& node : *versions) {
-    if (!node.is_table()) throw std::runtime_error(fmt::format("{}: wanted each {} as [[{}]]", list, key, key));
-    const toml::table& version = *node.as_table();
+  for (const toml::table* each : tables_of(table, key, list)) {
+    const toml::table& version = *each;
     const std::string id = text_of(version, "name", list), who = list + ": " + id;
     check_name(id, list);
     if (!names.insert(id).second) throw std::runtime_error(who + ": stands twice");
@@ -299,11 +308,10 @@ static void write_experiments(const fs::path& file, const fs::path& lesson, cons
   const LessonFolder l(lesson);
   fs::create_directories(out);
   const toml::table table = parse(file.string());
-  for (const auto& node : *table["experiment"].as_array()) {
-    const toml::table& experiment = *node.as_table();
-    const std::string id = text_of(experiment, "name", file.string()), who = file.string() + ": " + id;
+  for (const toml::table* experiment : tables_of(table, "experiment", file.string())) {
+    const std::string id = text_of(*experiment, "name", file.string()), who = file.string() + ": " + id;
     check_name(id, file.string());
-    write(out / ("experiment_" + id + l.ending), make_version(read(l.solution), experiment, who, false));
+    write(out / ("experiment_" + id + l.ending), make_version(read(l.solution), *experiment, who, false));
   }
 }
 
