@@ -182,16 +182,14 @@ std::string stray_text(uintptr_t address, unsigned bytes, Kind kind, uint32_t si
     return "local memory of another thread: " + act +
            ". Local variables are their thread's own; share in __shared__ memory";
   }
-  const auto next = freed.upper_bound(address);
-  const bool was_freed = next != freed.begin() && address - std::prev(next)->first < std::prev(next)->second;
-  // Just beside an array that lives is an index one off, even where something was freed.
-  if (const Region* region = region_near(address, was_freed ? 64 : 4096)) {
+  if (const Region* region = region_near(address)) {
     const bool before = address < region->begin;
     return fmt::format("out of bounds: {}, {} bytes {} of {}", act,
                        before ? region->begin - address : address - region->begin - region->bytes,
                        before ? "before the begin" : "after the end", region->name);
   }
-  if (was_freed) {
+  const auto next = freed.upper_bound(address);
+  if (next != freed.begin() && address - std::prev(next)->first < std::prev(next)->second) {
     const auto& [begin, size] = *std::prev(next);
     return fmt::format(
         "freed memory: {}, at byte {} of what was an allocation of {} bytes before it was given to cudaFree", act,
@@ -352,9 +350,10 @@ void begin_interval() {
 // tells
 
 void checked_allocation(uintptr_t begin, size_t bytes) {
-  auto old = freed.upper_bound(begin);
-  if (old != freed.begin() && std::prev(old)->first + std::prev(old)->second > begin) --old;
-  while (old != freed.end() && old->first < begin + bytes) old = freed.erase(old);
+  const uintptr_t first = begin - checked_gap_bytes, end = begin + bytes + checked_gap_bytes;
+  auto old = freed.upper_bound(first);
+  if (old != freed.begin() && std::prev(old)->first + std::prev(old)->second > first) --old;
+  while (old != freed.end() && old->first < end) old = freed.erase(old);
   add_region(Region(begin, bytes, false, "an allocation of " + std::to_string(bytes) + " bytes of device memory"));
 }
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <map>
 
+#include "kernels/emulator/engine/engine.hpp"
+
 namespace rungs::emulator {
 namespace {
 
@@ -52,14 +54,16 @@ Region* region_at(uintptr_t address, uint32_t site) {
   return last_of_site[site % last_of_site.size()] = &region;
 }
 
-const Region* region_near(uintptr_t address, size_t distance) {
+const Region* region_near(uintptr_t address) {
   const auto next = regions.upper_bound(address);
   const Region* before = next == regions.begin() ? nullptr : &std::prev(next)->second;
   const Region* after = next == regions.end() ? nullptr : &next->second;
   const size_t to_before = before ? address - (before->begin + before->bytes) : SIZE_MAX;
   const size_t to_after = after ? after->begin - address : SIZE_MAX;
-  if (std::min(to_before, to_after) >= distance) return nullptr;
-  return to_before <= to_after ? before : after;
+  const Region* nearest = to_before <= to_after ? before : after;
+  if (!nearest) return nullptr;
+  const size_t reach = nearest->shared ? 4096 : checked_gap_bytes;  // beside shared memory is the host's
+  return std::min(to_before, to_after) < reach ? nearest : nullptr;
 }
 
 }  // namespace rungs::emulator

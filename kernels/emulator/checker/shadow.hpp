@@ -83,7 +83,7 @@ Region* region_at(uintptr_t address, uint32_t site);
 /// The same when the instruction at `site` was in that region before, as it mostly was; otherwise null.
 inline Region* region_again(uintptr_t address, uint32_t site);
 /// For the message about an address outside: the region it is next to, or null.
-const Region* region_near(uintptr_t address, size_t distance);
+const Region* region_near(uintptr_t address);
 
 extern std::array<Region*, 4096> last_of_site;  ///< by instruction: where it was last
 

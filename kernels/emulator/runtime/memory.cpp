@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t alignment = 256;  // what a GPU promises
 #ifdef RUNGS_CHECKED
-constexpr size_t gap_bytes = 4096;  // what runs over an end must not land in the next allocation
+constexpr size_t gap_bytes = checked_gap_bytes;
 #else
 constexpr size_t gap_bytes = 0;
 #endif

@@ -1,4 +1,6 @@
 // Accesses to what a kernel may not touch.
+#include <memory>
+
 #include "checker/faults.hpp"
 
 namespace rungs::test {
@@ -12,6 +14,19 @@ __global__ void at_the_end(float* p, int n) {
 const Plant plant_1("at the end", __FILE__, "0 bytes after the end of an allocation of 4000 bytes", [](bool right) {
   DeviceFloats p(1000);
   run_one(right, at_the_end<true>, at_the_end<false>, {8, 128}, p, 1000);
+});
+
+/// What stood above it was freed, and an index is off by more than the array, as a row's may be.
+template <bool right>
+__global__ void far_after_the_end(float* p) {
+  const int t = threadIdx.x;
+  p[right ? t : t + 3000] = 1.0f;  // fault: far after the end
+}
+const Plant plant_1b("far after the end", __FILE__, "after the end of an allocation of 256 bytes", [](bool right) {
+  auto above = std::make_unique<DeviceFloats>(100'000);
+  DeviceFloats p(64);
+  above.reset();
+  run_one(right, far_after_the_end<true>, far_after_the_end<false>, {1, 64}, p);
 });
 
 template <bool right>
