@@ -56,8 +56,8 @@ class DeviceMemoryOpen {
 /// The checker keeps one account without locks: in a checked build blocks run one after the other and static __shared__
 /// arrays are plain statics. All but the first three hold for the running thread, thread_index().
 ///@{
-/// Before and after an allocation nothing else stands for so many bytes, so that what runs over an end lands in no other
-/// one, and is told alike wherever the system puts memory.
+/// Before and after an allocation nothing else stands for so many bytes, so that what runs over an end lands in no
+/// other one, and is told alike wherever the system puts memory.
 inline constexpr size_t checked_gap_bytes = 64 << 10;
 void checked_allocation(uintptr_t begin, size_t bytes);
 void checked_free(uintptr_t begin);                      ///< before the memory is given back
