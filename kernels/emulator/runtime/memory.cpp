@@ -11,6 +11,7 @@
 
 #include "kernels/emulator/engine/engine.hpp"
 #include "kernels/emulator/engine/signals.hpp"
+#include "kernels/emulator/runtime/device_pages.hpp"
 #include "kernels/emulator/runtime/stream.hpp"
 
 #ifdef RUNGS_ASAN
@@ -21,17 +22,15 @@ namespace rungs::emulator {
 namespace {
 
 constexpr size_t alignment = 256;  // what a GPU promises
-#ifdef RUNGS_CHECKED
-constexpr size_t gap_bytes = checked_gap_bytes;
-#else
-constexpr size_t gap_bytes = 0;
-#endif
 
 struct Allocations {
   std::mutex mutex;
   std::map<uintptr_t, size_t> bytes;  // by address
   bool closed = false;                // to the host's code
   int open = 0;                       // how many DeviceMemoryOpen there are
+#ifdef RUNGS_CHECKED
+  DevicePages pages{checked_gap_bytes};
+#endif
 
   /// Bytes from `address` to the end of its allocation; 0 outside of all.
   size_t left_at(const void* address) {
@@ -48,27 +47,16 @@ Allocations& allocations() {
   return a;
 }
 
-size_t room_for(size_t bytes) { return (bytes + alignment - 1) / alignment * alignment + alignment + gap_bytes; }
+[[maybe_unused]] size_t room_for(size_t bytes) { return (bytes + alignment - 1) / alignment * alignment + alignment; }
 
 #ifdef RUNGS_CHECKED
-// Apart from the host's memory, so that a pointer to that is never taken for one just beside an allocation.
-void* get_memory(size_t bytes) {
-  void* pages = mmap(nullptr, gap_bytes + room_for(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return pages == MAP_FAILED ? nullptr : static_cast<char*>(pages) + gap_bytes;
-}
-void give_back_memory(void* memory, size_t bytes) {
-  munmap(static_cast<char*>(memory) - gap_bytes, gap_bytes + room_for(bytes));
-}
-void protect(uintptr_t memory, size_t bytes, int protection) {
-  mprotect(reinterpret_cast<void*>(memory), room_for(bytes), protection);
-}
-void protect_all(int protection) {
-  for (const auto& [memory, bytes] : allocations().bytes) protect(memory, bytes, protection);
-}
+// The mutex is held.
+void* get_memory(size_t bytes) { return allocations().pages.get(bytes); }
+void give_back_memory(void* memory) { allocations().pages.give_back(memory); }
+void protect_all(int protection) { allocations().pages.protect(protection); }
 #else
 void* get_memory(size_t bytes) { return std::aligned_alloc(alignment, room_for(bytes)); }
-void give_back_memory(void* memory, size_t) { std::free(memory); }
-void protect(uintptr_t, size_t, int) {}
+void give_back_memory(void* memory) { std::free(memory); }
 void protect_all(int) {}
 #endif
 
@@ -165,7 +153,11 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
   if (bytes == 0) return cudaSuccess;
   size_t free = bytes, total = 0;
   if (bytes > size_t(64) << 20) memory_of_machine(&free, &total);  // the system promises more than it has
-  if (bytes <= free) *memory = get_memory(bytes);
+  const DeviceMemoryOpen open;
+  if (bytes <= free) {
+    const std::lock_guard lock(allocations().mutex);
+    *memory = get_memory(bytes);
+  }
   if (!*memory)
     return report(cudaErrorMemoryAllocation, fmt::format("{} bytes of device memory wanted, {} free", bytes, free));
   std::memset(*memory, 0xff, bytes);  // NaN: what nobody has written shows
@@ -177,30 +169,25 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
 #endif
   const std::lock_guard lock(allocations().mutex);
   allocations().bytes[uintptr_t(*memory)] = bytes;
-  if (allocations().closed && allocations().open == 0) protect(uintptr_t(*memory), bytes, PROT_NONE);
   return cudaSuccess;
 }
 
 cudaError_t cudaFree(void* memory) {
   if (!memory) return cudaSuccess;
   if (illegal_in_capture("cudaFree")) return cudaErrorStreamCaptureUnsupported;
-  size_t bytes = 0;
-  {
-    const std::lock_guard lock(allocations().mutex);
-    const auto it = allocations().bytes.find(uintptr_t(memory));
-    if (it == allocations().bytes.end())
-      return report(cudaErrorInvalidValue,
-                    fmt::format("cudaFree: {} is not the begin of device memory, or freed already", memory));
-    bytes = it->second;
-    allocations().bytes.erase(it);
-  }
+  const std::lock_guard lock(allocations().mutex);
+  const auto it = allocations().bytes.find(uintptr_t(memory));
+  if (it == allocations().bytes.end())
+    return report(cudaErrorInvalidValue,
+                  fmt::format("cudaFree: {} is not the begin of device memory, or freed already", memory));
 #ifdef RUNGS_ASAN
-  __asan_unpoison_memory_region(memory, room_for(bytes));
+  __asan_unpoison_memory_region(memory, room_for(it->second));
 #endif
 #ifdef RUNGS_CHECKED
   checked_free(uintptr_t(memory));
 #endif
-  give_back_memory(memory, bytes);
+  allocations().bytes.erase(it);
+  give_back_memory(memory);
   return cudaSuccess;
 }
 
