@@ -32,7 +32,7 @@ static void print_call(const std::string& what, const Config& model, int64_t bat
   const double one_roof = total.flops / lesson::attainable(lesson::intensity(total), gpu.bandwidth, gpu.flops);
   const double by_parts = lesson::least_seconds(cost.parts(), gpu.bandwidth, gpu.flops);
   fmt::print("{:<28}{:>9.3f}{:>9.1f}{:>12.1f}{:>10.1f}{:>10.1f}{:>10.0f}\n", what, total.flops / 1e12,
-             in_gb(total.bytes), lesson::intensity(total), 1e3 * one_roof, 1e3 * by_parts,
+             in_gib(total.bytes), lesson::intensity(total), 1e3 * one_roof, 1e3 * by_parts,
              double(batch * rows) / by_parts);
 }
 

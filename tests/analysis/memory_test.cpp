@@ -20,8 +20,8 @@ const Config& llama() {
   return config;
 }
 
-/// "10.458": as the course's tables print gigabytes.
-std::string gigabytes(double bytes) { return fmt::format("{:.3f}", in_gb(bytes)); }
+/// "10.458": as the course's tables print GiB.
+std::string gibibytes(double bytes) { return fmt::format("{:.3f}", in_gib(bytes)); }
 
 int64_t batch(int64_t context, int64_t gpus, Formula formula) {
   const GpuShare share = share_of_gpu(llama(), context, gpus, formula);
@@ -32,11 +32,11 @@ int64_t batch(int64_t context, int64_t gpus, Formula formula) {
 
 TEST_CASE("the course's table of Llama 3 8B on 80 GB") {
   CHECK(count_parameters(llama(), Formula::course).total() == 5'614'665'728);
-  CHECK(gigabytes(2.0 * 5'614'665'728) == "10.458");
+  CHECK(gibibytes(2.0 * 5'614'665'728) == "10.458");
   const std::tuple<int64_t, const char*, int64_t> rows[] = {
       {1024, "0.125", 556}, {2048, "0.250", 278}, {4096, "0.500", 139}};
   for (const auto& [context, cache, requests] : rows) {
-    CHECK(gigabytes(2 * double(cache_elements(llama(), context))) == cache);
+    CHECK(gibibytes(2 * double(cache_elements(llama(), context))) == cache);
     CHECK(batch(context, 1, Formula::course) == requests);
   }
 }
@@ -46,15 +46,15 @@ TEST_CASE("the course's table of tensor parallelism") {
       {2, "5.229", "0.062", 1196}, {4, "2.615", "0.031", 2476}, {8, "1.307", "0.016", 5036}};
   for (const auto& [gpus, parameters, cache, requests] : rows) {
     const GpuShare share = share_of_gpu(llama(), 1024, gpus, Formula::course);
-    CHECK(gigabytes(2 * double(share.parameters)) == parameters);
-    CHECK(gigabytes(2 * double(share.cache_elements)) == cache);
+    CHECK(gibibytes(2 * double(share.parameters)) == parameters);
+    CHECK(gibibytes(2 * double(share.cache_elements)) == cache);
     CHECK(batch(1024, gpus, Formula::course) == requests);
   }
 }
 
 TEST_CASE("the exact table of Llama 3 8B on 80 GB") {
   CHECK(count_parameters(llama()).total() == 8'030'261'248);
-  CHECK(gigabytes(2.0 * 8'030'261'248) == "14.958");
+  CHECK(gibibytes(2.0 * 8'030'261'248) == "14.958");
   CHECK(batch(1024, 1, Formula::exact) == 520);
   CHECK(batch(2048, 1, Formula::exact) == 260);
   CHECK(batch(4096, 1, Formula::exact) == 130);

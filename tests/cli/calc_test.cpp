@@ -83,13 +83,13 @@ TEST_CASE("calc memory refuses what makes no sense, and says what would") {
 
 TEST_CASE("calc memory says by how much a model or a context is too large, and what fits") {
   check_fails("calc memory --model Llama-3-70B", 2,
-              "Llama-3-70B: its parameters take 131.417 GB, 51.417 GB more than the 80.000 GB of the device: "
+              "Llama-3-70B: its parameters take 131.417 GiB, 51.417 GiB more than the 80.000 GiB of the device: "
               "--weight-bytes 1 (int8) or --tp 2 make it fit");
   CHECK(run_rungs("calc memory --model Llama-3-70B --tp 2").status == 0);
   CHECK(run_rungs("calc memory --model Llama-3-70B --weight-bytes 1").status == 0);
   check_fails("calc memory --context 1M", 2,
-              "context: one request of 1,048,576 tokens needs 128.000 GB of cache, and the parameters leave 65.042 of "
-              "80.000 GB: at most 532,827 tokens fit");
+              "context: one request of 1,048,576 tokens needs 128.000 GiB of cache, and the parameters leave 65.042 of "
+              "80.000 GiB: at most 532,827 tokens fit");
   CHECK(json::parse(run_rungs("calc memory --json --formula exact --context 532827").out)["rows"][0]["largest_batch"] ==
         1);
   CHECK(run_rungs("calc memory --context 532828").status == 2);

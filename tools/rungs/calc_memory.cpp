@@ -43,7 +43,7 @@ Answer answer(const MemoryQuestion& q, int64_t context, int64_t gpus, Formula fo
   return {parameters, cache, largest_batch(q.memory, parameters, cache)};
 }
 
-std::string gigabytes(int64_t bytes) { return fmt::format("{:.3f}", in_gb(double(bytes))); }
+std::string gibibytes(int64_t bytes) { return fmt::format("{:.3f}", in_gib(double(bytes))); }
 
 /// What would make the parameters fit: fewer bytes a weight, or more GPUs.
 std::string what_fits(const MemoryQuestion& q) {
@@ -72,15 +72,15 @@ void check_that_one_fits(const MemoryQuestion& q, const std::vector<ContextRow>&
   const Answer last = rows.back().answers[0];
   const int64_t over = last.parameter_bytes - q.memory;
   if (over > 0)
-    throw UsageError(fmt::format("{}: its parameters take {} GB, {} GB more than the {} GB of the device: {}",
-                                 q.shape.name, gigabytes(last.parameter_bytes), gigabytes(over), gigabytes(q.memory),
+    throw UsageError(fmt::format("{}: its parameters take {} GiB, {} GiB more than the {} GiB of the device: {}",
+                                 q.shape.name, gibibytes(last.parameter_bytes), gibibytes(over), gibibytes(q.memory),
                                  what_fits(q)));
   const Answer one = answer(q, 1, q.gpus.back(), q.formulas[0]);
   const int64_t room = q.memory - last.parameter_bytes;
   throw UsageError(
-      fmt::format("context: one request of {} tokens needs {} GB of cache, and the parameters leave {} of {} GB: at "
+      fmt::format("context: one request of {} tokens needs {} GiB of cache, and the parameters leave {} of {} GiB: at "
                   "most {} tokens fit",
-                  with_commas(rows.back().context), gigabytes(last.cache_bytes), gigabytes(room), gigabytes(q.memory),
+                  with_commas(rows.back().context), gibibytes(last.cache_bytes), gibibytes(room), gibibytes(q.memory),
                   with_commas(room / one.cache_bytes)));
 }
 
@@ -129,7 +129,7 @@ void print_parameters(const MemoryQuestion& q) {
   part("norms", &Parameters::norms);
   part("output", &Parameters::output);
   line("together", [](const Parameters& p) { return with_commas(p.total()); });
-  line("GB", [&](const Parameters& p) { return gigabytes(bytes_of(p.total(), q.shape.weight_bytes)); });
+  line("GiB", [&](const Parameters& p) { return gibibytes(bytes_of(p.total(), q.shape.weight_bytes)); });
   table.print("");
   if (q.formulas.size() == 2) fmt::print("{}\n\n", why_they_differ);
 }
@@ -139,14 +139,14 @@ void print_rows(const MemoryQuestion& q, const std::vector<ContextRow>& rows) {
   Table table{{"context"}, {}};
   if (several) table.columns.emplace_back("GPUs");
   if (both) table.columns.emplace_back("formula");
-  table.columns.insert(table.columns.end(), {"parameters (GB)", "cache of a request (GB)", "largest batch"});
+  table.columns.insert(table.columns.end(), {"parameters (GiB)", "cache of a request (GiB)", "largest batch"});
   for (const ContextRow& row : rows)
     for (size_t i = 0; i < q.formulas.size(); ++i) {
       const Answer& a = row.answers[i];
       std::vector<std::string> cells = {std::to_string(row.context)};
       if (several) cells.push_back(std::to_string(row.gpus));
       if (both) cells.emplace_back(name_of(q.formulas[i]));
-      for (const std::string& cell : {gigabytes(a.parameter_bytes), gigabytes(a.cache_bytes), with_commas(a.batch)})
+      for (const std::string& cell : {gibibytes(a.parameter_bytes), gibibytes(a.cache_bytes), with_commas(a.batch)})
         cells.push_back(cell);
       table.rows.push_back(cells);
     }
@@ -155,15 +155,15 @@ void print_rows(const MemoryQuestion& q, const std::vector<ContextRow>& rows) {
 
 void print_text(const MemoryQuestion& q, const std::vector<ContextRow>& rows) {
   const Config& c = q.shape.config;
-  fmt::print("{} on {} GB (GB is 2^30 bytes here)\n{}\n{:.4g} bytes a weight, {} bytes a cache element{}\n\n",
-             q.shape.name, in_gb(double(q.memory)), description(c), q.shape.weight_bytes, q.shape.cache_bytes,
+  fmt::print("{} on {} GiB\n{}\n{:.4g} bytes a weight, {} bytes a cache element{}\n\n",
+             q.shape.name, in_gib(double(q.memory)), description(c), q.shape.weight_bytes, q.shape.cache_bytes,
              q.shape.cache_note);
   print_parameters(q);
   fmt::print("KV cache of a request: keys and values x layers x tokens x key/value heads x head width x bytes\n");
   for (const int64_t context : q.contexts) {
     const int64_t bytes = bytes_of(cache_elements(c, context), q.shape.cache_bytes);
-    fmt::print("  2 x {} x {} x {} x {} x {} = {} bytes = {} GB\n", c.num_layers, context, c.num_kv_heads, c.head_dim,
-               q.shape.cache_bytes, with_commas(bytes), gigabytes(bytes));
+    fmt::print("  2 x {} x {} x {} x {} x {} = {} bytes = {} GiB\n", c.num_layers, context, c.num_kv_heads, c.head_dim,
+               q.shape.cache_bytes, with_commas(bytes), gibibytes(bytes));
   }
   fmt::print("\nLargest batch: the memory less the parameters, over the cache of a request, rounded down\n\n");
   print_rows(q, rows);
