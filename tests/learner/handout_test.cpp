@@ -90,7 +90,8 @@ std::vector<std::string> leaks(const fs::path& tree, const Secrets& secrets) {
 }
 
 bool has_lesson(const std::string& path, int from) {
-  for (const Lesson& l : find_lessons(RUNGS_SOURCE_DIR, RUNGS_BINARY_DIR))
+  static const std::vector<Lesson> lessons = find_lessons(RUNGS_SOURCE_DIR, RUNGS_BINARY_DIR);
+  for (const Lesson& l : lessons)
     if (l.number() >= from && path.find(l.name) != path.npos) return true;
   return false;
 }

@@ -79,7 +79,7 @@ def batches(rng, tokenizer):
 
 
 def train(model, source, options):
-    """source: endless batches, those of first positions and those of the whole context in turn."""
+    """source: endless batches, those of first positions and those of the whole context in turn. Returns the loss of each step."""
     decay = [p for p in model.parameters() if p.dim() == 2]
     plain = [p for p in model.parameters() if p.dim() == 1]
     optimizer = torch.optim.AdamW([{"params": decay, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}],
@@ -88,7 +88,7 @@ def train(model, source, options):
     schedule = lambda step: min((step + 1) / warmup, 0.02 + 0.49 * (1 + math.cos(math.pi * min(1, step / options.steps))))
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, schedule)
 
-    begin, sums = time.time(), [0.0, 0.0]
+    begin, losses = time.time(), []
     for step in range(options.steps):
         loss = loss_of(model, next(source)).mean()
         optimizer.zero_grad()
@@ -96,13 +96,13 @@ def train(model, source, options):
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         scheduler.step()
-        sums[step % 2] += loss.item()
+        losses.append(loss.item())
         if (step + 1) % 100 == 0:
-            short, long = (s / 50 for s in sums)
+            short, long = (sum(losses[kind - 100::2]) / 50 for kind in (0, 1))
             print(f"step {step + 1:5d}  loss {short:.4f} at first positions, {long:.4f} over the context  {time.time() - begin:4.0f} s",
                   flush=True)
-            sums = [0.0, 0.0]
     print(f"trained {options.steps} steps in {(time.time() - begin) / 60:.1f} minutes")
+    return losses
 
 
 @torch.no_grad()

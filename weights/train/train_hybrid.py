@@ -3,9 +3,10 @@
     python3 -m train.train_hybrid                             about 15 minutes on one core, with OpenBLAS
     python3 -m train.train_hybrid --steps 20 --out /tmp/try   a short trial
 The text and the vocabulary are those of weights/decoder. A first run, with one head, is the model of part I in this size:
-it is trained for its loss and not kept. At the end a table of all runs is printed.
+it is trained for its loss and not kept. At the end a table of all runs is printed, and curves.csv holds how the loss fell.
 """
 import argparse
+import csv
 import random
 import time
 from pathlib import Path
@@ -43,6 +44,15 @@ def held_out_loss(model, tokenizer):
     return (losses.sum() / (rows[:, :-1] != EOS).sum()).item()
 
 
+def save_curves(file, curves, every=20):
+    """curves: run -> loss of each step. A row for each `every` steps: the mean over its full contexts, every second step."""
+    with open(file, "w", newline="") as out:
+        rows = csv.writer(out, lineterminator="\n")
+        rows.writerow(["step"] + list(curves))
+        for end in range(every, min(map(len, curves.values())) + 1, every):
+            rows.writerow([end] + [f"{sum(losses[end - every + 1:end:2]) / (every // 2):.4f}" for losses in curves.values()])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=1000)
@@ -53,11 +63,11 @@ def main():
 
     torch.set_num_threads(1)
     tokenizer = Tokenizer.load(Path(__file__).parents[1] / "decoder" / "vocabulary.json")
-    table = []
+    table, curves = [], {}
     for name, stage, shape in [("one head", "09_multi_head", ONE_HEAD)] + [(stage, stage, HEADS) for stage in STAGES]:
         model, begin = new_hybrid(stage, shape, len(tokenizer.tokens), options.seed), time.time()
         print(name, flush=True)
-        train(model, batches(random.Random(options.seed), tokenizer), options)
+        curves[name] = train(model, batches(random.Random(options.seed), tokenizer), options)
         seconds, c = time.time() - begin, model.eval().config
         if shape is HEADS:
             save_hybrid(options.out / name, model)
@@ -67,6 +77,7 @@ def main():
         print(generate(model, tokenizer, "Once upon a time", 0.0, seed=1, limit=CONTEXT), flush=True)
     print("| run | parameters | floats in the cache a token | loss | time |\n|---|---|---|---|---|")
     print("\n".join(table))
+    save_curves(options.out / "curves.csv", curves)
 
 
 if __name__ == "__main__":
