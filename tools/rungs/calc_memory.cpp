@@ -155,9 +155,8 @@ void print_rows(const MemoryQuestion& q, const std::vector<ContextRow>& rows) {
 
 void print_text(const MemoryQuestion& q, const std::vector<ContextRow>& rows) {
   const Config& c = q.shape.config;
-  fmt::print("{} on {} GiB\n{}\n{:.4g} bytes a weight, {} bytes a cache element{}\n\n",
-             q.shape.name, in_gib(double(q.memory)), description(c), q.shape.weight_bytes, q.shape.cache_bytes,
-             q.shape.cache_note);
+  fmt::print("{} on {} GiB\n{}\n{:.4g} bytes a weight, {} bytes a cache element{}\n\n", q.shape.name,
+             in_gib(double(q.memory)), description(c), q.shape.weight_bytes, q.shape.cache_bytes, q.shape.cache_note);
   print_parameters(q);
   fmt::print("KV cache of a request: keys and values x layers x tokens x key/value heads x head width x bytes\n");
   for (const int64_t context : q.contexts) {

@@ -37,7 +37,8 @@ void* DevicePages::get(size_t bytes) {
 
 void DevicePages::give_back(void* memory) {
   const auto array = uintptr_t(memory);
-  const auto piece = std::find_if(pieces_.begin(), pieces_.end(), [&](const Piece& p) { return p.arrays.count(array); });
+  const auto piece =
+      std::find_if(pieces_.begin(), pieces_.end(), [&](const Piece& p) { return p.arrays.count(array); });
   madvise(memory, piece->arrays[array] - array, MADV_DONTNEED);
   piece->arrays.erase(array);
   if (!piece->arrays.empty()) return;

@@ -9,9 +9,9 @@
 namespace rungs::emulator {
 
 /// A few large pieces of memory, apart from the host's, so that a pointer to that is never taken for one just beside an
-/// array, and that one call of mprotect opens or closes all arrays of a piece: lessons have hundreds, and launch kernels
-/// thousands of times. An array gets the first hole in which it fits with `gap` bytes before and after it, so that arrays
-/// stand in the same way towards each other in every run.
+/// array, and that one call of mprotect opens or closes all arrays of a piece: lessons have hundreds, and launch
+/// kernels thousands of times. An array gets the first hole in which it fits with `gap` bytes before and after it, so
+/// that arrays stand in the same way towards each other in every run.
 class DevicePages {
  public:
   explicit DevicePages(size_t gap) : gap_(gap) {}
