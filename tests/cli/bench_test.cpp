@@ -303,7 +303,7 @@ TEST_CASE("bench peers says what is missing") {
               "model: wanted a .gguf, which llama.cpp reads, too, found " + (peers.folder / "m.bin").string() +
                   "; `rungs convert` makes one");
   check_fails(peers.with("new.bin", "llama2c ") + (peers.folder / "run").string(), 2,
-              "model: wanted a .bin of version 0, which llama2.c's run reads, found version 1; `rungs convert "
+              "model: wanted a .bin of version 0, which llama2.c's run reads, found version 1; `./rungs convert "
               "--bin-version 0` makes one");
   check_fails("bench peers --model x.gguf", 2, "wanted one of --llama-cpp and --llama2c");
   check_fails(peers.with("m.gguf", "llama-cpp ", 0) + here, 2, "rounds: wanted 1 to 100, found 0");

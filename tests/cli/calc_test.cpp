@@ -152,7 +152,7 @@ TEST_CASE("calc roofline measures a model under this machine's own roof") {
               "device: wanted A100, H100, H200, RTX 4090 or measured, found \"H300\"; did you mean H100?");
   check_fails("calc roofline --run", 2, "run: this machine is measured, so wanted --device measured");
   check_fails("calc roofline --run --device measured", 2,
-              "run: wanted a checkpoint as --model; `rungs random-model DIR --shape Llama-3-8B` makes one");
+              "run: wanted a checkpoint as --model; `./rungs random-model DIR --shape Llama-3-8B` makes one");
   check_fails("calc roofline --run --device measured --context 512 --model " + stories, 2,
               "context: 512 tokens and one more are past the end of the model's context of 512");
 }

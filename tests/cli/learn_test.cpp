@@ -100,7 +100,7 @@ TEST_CASE("a text that cannot go into a lesson's program is said in one sentence
 TEST_CASE("a stretch is found by its lesson, and counts nowhere") {
   const Folder work;
   check_fails("start 05 --stretch", 2, "05_attention has no stretch; there is one of lessons 04, 06, 07, 08 and 09");
-  check_fails("check --stretch", 2, "--stretch is of a lesson: say which, as in rungs check 07 --stretch");
+  check_fails("check --stretch", 2, "--stretch is of a lesson: say which, as in ./rungs check 07 --stretch");
   CHECK(learner(work, "run 07s").err == Contains("a stretch has no program; "));
   CHECK(learner(work, "hint 07s").out == Contains("Stretch hint 1: "));
   CHECK(learner(work, "hint 07").out == Contains("Hint 1: "));

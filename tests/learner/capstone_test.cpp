@@ -45,7 +45,7 @@ TEST_SUITE_BEGIN("learner");
 TEST_CASE("before anything is written, all parts are the library's, and it is said how to start") {
   Learner learner;
   CHECK(learner.types("generate --mine " + story) == 0);
-  CHECK(learner.text == Contains("On the library's:\n  01_tensor         linear  not started: rungs start 01\n"));
+  CHECK(learner.text == Contains("On the library's:\n  01_tensor         linear  not started: ./rungs start 01\n"));
   CHECK(learner.text.find("On your code:") == std::string::npos);
   const std::string text = learner.out;
   CHECK(learner.types("generate " + story) == 0);
@@ -87,7 +87,7 @@ TEST_CASE("with every lesson written, a story runs through each of them, and is 
   // A file that no longer passes gives way to the library.
   learner.writes("12_rms_norm", "#include \"lesson.hpp\"\nint half_written = ;\n");
   CHECK(learner.types("generate --mine " + story) == 0);
-  CHECK(learner.text == Contains("On the library's:\n  12_rms_norm       rms_norm  does not pass: rungs check 12\n"));
+  CHECK(learner.text == Contains("On the library's:\n  12_rms_norm       rms_norm  does not pass: ./rungs check 12\n"));
   CHECK(lines_with("runs 12_rms_norm", learner.text).empty());
   CHECK(learner.out == text);
 }
@@ -118,7 +118,7 @@ TEST_CASE("with kernels written, a story runs through them, and is the library's
   CHECK(lines_with("runs ", learner.text) ==
         std::set<std::string>{"runs 18_cuda_reduce", "runs 19_cuda_attention", "runs 21_tensor_cores"});
   CHECK(learner.text == Contains("On the library's:\n  07_generate "));
-  CHECK(learner.text == Contains("  16_cuda_first     add  not started: rungs start 16\n"));
+  CHECK(learner.text == Contains("  16_cuda_first     add  not started: ./rungs start 16\n"));
   CHECK(learner.text == Contains("  20_cuda_llama     llama_forward, from the first new token on  not started"));
   const std::string text = learner.out;
   CHECK(learner.types("generate " + story) == 0);

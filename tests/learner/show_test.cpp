@@ -71,7 +71,7 @@ TEST_CASE("the mask can be seen: lesson 5 reads the future, lesson 6 does not") 
 TEST_CASE("show --mine draws the learner's own mask, right or wrong") {
   Learner learner;
   CHECK(learner.types("show 6 --mine") == 2);
-  CHECK(learner.text == Contains("06_causal_mask.cpp is not there; `rungs start 06` makes it"));
+  CHECK(learner.text == Contains("06_causal_mask.cpp is not there; `./rungs start 06` makes it"));
   learner.writes("06_causal_mask", changed(solution_of("06_causal_mask"), "s = t + 1", "s = t + 2"));
   REQUIRE(learner.types("show 6 --mine --json") == 0);
   const json drawing = json::parse(learner.out);
@@ -79,7 +79,7 @@ TEST_CASE("show --mine draws the learner's own mask, right or wrong") {
   CHECK(seen_of_the_future(first_matrix(drawing)) > 0);
   learner.writes("06_causal_mask", "int");
   CHECK(learner.types("show 6 --mine") == 2);
-  CHECK(learner.text == Contains("does not compile; `rungs check 06` shows why"));
+  CHECK(learner.text == Contains("does not compile; `./rungs check 06` shows why"));
 }
 
 TEST_CASE("show --mine of a file that is not written names the step") {

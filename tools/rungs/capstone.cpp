@@ -24,8 +24,8 @@ static Judged judge(const Lesson& lesson, Progress& progress) {
   const fs::path other = fs::exists(lesson.solution) ? lesson.solution : lesson.starter;
   progress.advance();
   const std::string number = lesson.short_name();
-  if (standing_of(lesson) == Standing::not_started) return {"not started: rungs start " + number, other};
-  if (!passes(lesson)) return {"does not pass: rungs check " + number, other};
+  if (standing_of(lesson) == Standing::not_started) return {"not started: ./rungs start " + number, other};
+  if (!passes(lesson)) return {"does not pass: ./rungs check " + number, other};
   return {"", lesson.mine};
 }
 

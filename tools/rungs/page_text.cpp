@@ -70,7 +70,7 @@ void PageWriter::write(const PageBlock& b) {
     case PageBlock::fold:  // its title alone; hints are read one at a time
       if (b.text.empty()) return;
       out_ += "  + " + plain_words(b.text, colour_) +
-              (b.text.starts_with("Hint 1") ? "   (rungs hint shows them)" : "") + "\n";
+              (b.text.starts_with("Hint 1") ? "   (./rungs hint shows them)" : "") + "\n";
       return;
     case PageBlock::html:
       if (b.text.starts_with("<table")) out_ += "    (Here the page has a drawn table.)\n";

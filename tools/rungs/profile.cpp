@@ -159,7 +159,7 @@ fs::path runner_on_gpu(Lesson lesson, bool written) {
   if (!written) lesson.mine = lesson.solution;
   require_place(lesson, "gpu");
   if (!build_mine(lesson, "gpu").ok)
-    throw Error(fmt::format("{} does not compile with nvcc: `rungs check {} --on gpu` shows why",
+    throw Error(fmt::format("{} does not compile with nvcc: `./rungs check {} --on gpu` shows why",
                             short_path(lesson.mine), lesson.short_name()));
   return lesson.mine_runner;
 }
@@ -187,16 +187,16 @@ void print_times(const json& times, const json& counts) {
 
 int profile_lesson(const ProfileCommand& command) {
   if (command.line != 0 && command.svg.empty())
-    throw UsageError("--line says what to draw: rungs profile 17 --svg FILE --line 84");
+    throw UsageError("--line says what to draw: ./rungs profile 17 --svg FILE --line 84");
   Lesson lesson = lesson_called(command.lesson);
   if (!lesson.has_kernels())
     throw UsageError(
-        fmt::format("{} has no kernels; `rungs profile` is for the lessons about CUDA, from 16 on", lesson.name));
+        fmt::format("{} has no kernels; `./rungs profile` is for the lessons about CUDA, from 16 on", lesson.name));
   const bool written = fs::exists(lesson.mine) && !command.solution;
   if (!written && !command.nothing_built) must_build({lesson.name + "_solution"});
   if (written && !build_mine(lesson).ok)
     throw Error(
-        fmt::format("{} does not compile: `rungs check {}` shows why", short_path(lesson.mine), lesson.short_name()));
+        fmt::format("{} does not compile: `./rungs check {}` shows why", short_path(lesson.mine), lesson.short_name()));
   fs::path on_gpu;  // the runner of what nvcc makes of the same file
   if (command.on == "gpu") on_gpu = runner_on_gpu(lesson, written);
   const fs::path code = written ? lesson.mine : lesson.solution;
@@ -217,7 +217,7 @@ int profile_lesson(const ProfileCommand& command) {
     if (silent) continue;
     fmt::print("\n{}, on the case {}\n", c.input.run, c.input.name);
     if (counts.is_null())
-      fmt::print("  does not come to its end: `rungs check {}` says why\n", lesson.short_name());
+      fmt::print("  does not come to its end: `./rungs check {}` says why\n", lesson.short_name());
     else
       print_table(counts, code);
     if (!on_gpu.empty()) print_times(times, counts);

@@ -77,7 +77,7 @@ std::optional<Lesson> stretch_of(const Lesson& lesson) {
 }
 
 std::string stretch_word(const std::string& word) {
-  if (word.empty()) throw UsageError("--stretch is of a lesson: say which, as in rungs check 07 --stretch");
+  if (word.empty()) throw UsageError("--stretch is of a lesson: say which, as in ./rungs check 07 --stretch");
   const Lesson lesson = lesson_called(word);
   if (lesson.is_stretch()) return lesson.name;
   if (const auto stretch = stretch_of(lesson)) return stretch->name;

@@ -30,12 +30,12 @@ int terminal_columns() {
 void check(const ShowCommand& command) {
   const bool model = !command.model.empty();
   if (model == !command.lesson.empty())
-    throw UsageError("show: wanted a lesson (rungs show 06) or a model (rungs show --model weights/stories), found " +
+    throw UsageError("show: wanted a lesson (./rungs show 06) or a model (./rungs show --model weights/stories), found " +
                      std::string(model ? "both" : "neither"));
   if (model && (command.mine || command.diff))
-    throw UsageError("--mine and --diff are about a lesson: rungs show 06 --diff");
+    throw UsageError("--mine and --diff are about a lesson: ./rungs show 06 --diff");
   if (!command.tap.empty() && !command.diff)
-    throw UsageError("--tap is part of --diff: rungs show 06 --diff --tap weights");
+    throw UsageError("--tap is part of --diff: ./rungs show 06 --diff --tap weights");
   if (command.diff && command.text)
     throw UsageError("--diff draws the case that failed, which has its own input: leave --text out");
 }
@@ -52,17 +52,17 @@ Candidate built_candidate(Lesson& lesson, bool mine, bool build_it) {
   if (!mine) {
     const bool source = fs::exists(lesson.solution);  // a course's handout has none
     if (!source && !fs::exists(lesson.solution_runner))
-      throw UsageError(fmt::format("there is no solution of {} here; `rungs show {} --mine` draws from your file",
+      throw UsageError(fmt::format("there is no solution of {} here; `./rungs show {} --mine` draws from your file",
                                    lesson.name, number));
     if (source && build_it) must_build({lesson.name + "_solution"});
     return solution(lesson);
   }
   if (!fs::exists(lesson.mine))
-    throw UsageError(fmt::format("{} is not there; `rungs start {}` makes it", short_path(lesson.mine), number));
+    throw UsageError(fmt::format("{} is not there; `./rungs start {}` makes it", short_path(lesson.mine), number));
   stand_on_own_files(lesson);
   write_include(lesson.name + ".cpp", lesson.mine);
   if (!build({lesson.name + "_mine"}).ok)
-    throw UsageError(fmt::format("{} does not compile; `rungs check {}` shows why", short_path(lesson.mine), number));
+    throw UsageError(fmt::format("{} does not compile; `./rungs check {}` shows why", short_path(lesson.mine), number));
   return rungs::mine(lesson);
 }
 

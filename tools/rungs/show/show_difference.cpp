@@ -126,7 +126,7 @@ Failure find_failure(Lesson& lesson, const Candidate& candidate) {
     return {std::move(g.cases), at, std::move(g.verdicts[at]), std::string(name_of(suite))};
   }
   throw UsageError(
-      fmt::format("{} passes every case, so there is no difference to draw; `rungs show {} --mine` draws what it does",
+      fmt::format("{} passes every case, so there is no difference to draw; `./rungs show {} --mine` draws what it does",
                   candidate.called, lesson.short_name()));
 }
 

@@ -27,7 +27,7 @@ void (*painter_of(const Lesson& lesson))(LessonScene&) {
     others.push_back(fmt::format("{:02}", p.lesson));
   }
   throw UsageError(
-      fmt::format("lesson {} has no picture; {} have, and `rungs show --model weights/stories` draws a whole model",
+      fmt::format("lesson {} has no picture; {} have, and `./rungs show --model weights/stories` draws a whole model",
                   lesson.name, join(others)));
 }
 
