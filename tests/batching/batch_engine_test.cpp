@@ -1,5 +1,7 @@
 #include "rungs/batching/batch_engine.hpp"
 
+#include <fmt/format.h>
+
 #include "generate/tiny_model.hpp"
 #include "rungs/generate/generate.hpp"
 #include "rungs/model/random_llama.hpp"
@@ -93,6 +95,7 @@ void run_schedule(Model& model, const std::vector<Known>& requests, uint64_t see
   options.blocks = (longest + options.block_size - 1) / options.block_size + any(12);
   options.max_running = 1 + any(6);
   options.max_rows = options.max_running + any(12);
+  options.prompt_rows = any(8);
   options.prefix_caching = any(4) > 0;
   options.continuous = any(4) > 0;
   BatchEngine engine(model, options);
@@ -267,6 +270,22 @@ TEST_CASE("a long prompt is fed in chunks while others decode") {
     CHECK(engine.scheduler().requests().at(1).computed == 3 * (chunk + 1));
   }
   CHECK(engine.step().size() == 2);
+}
+
+TEST_CASE("beside others that wait for their next token prompts have few rows, and all where nobody waits") {
+  Loaded m;
+  BatchEngine engine(*m.model, {.blocks = 20, .block_size = 4, .max_running = 3, .max_rows = 16, .prompt_rows = 3});
+  engine.submit({.prompt = Tokens(12, 24), .max_tokens = 9});
+  CHECK(engine.step().size() == 1);
+  CHECK(engine.stats().rows == 12);  // alone
+  engine.submit({.prompt = Tokens(4, 25), .max_tokens = 1});
+  engine.submit({.prompt = Tokens(5, 26), .max_tokens = 1});
+  std::string rows;
+  for (int64_t before = 12; !engine.idle(); before = engine.stats().rows) {
+    engine.step();
+    rows += fmt::format("{} ", engine.stats().rows - before);
+  }
+  CHECK(rows == "4 5 3 1 1 1 1 1 ");  // 3 of the second; its last token, from which it decodes, and 3 of the third; 2
 }
 
 TEST_CASE("nobody joins a static batch until all have ended, and whoever waits takes a free slot of a continuous one") {

@@ -153,6 +153,7 @@ struct ServeCommand {
   int port = 8080;                   ///< 0: any that is free
   std::string api_key = {};          ///< "": nobody is asked for one
   int64_t slots = 16;                ///< requests that are served at once; the others wait
+  int64_t chunk = 32;                ///< tokens of prompts in a step in which others wait for their next token
   int64_t context = 0;               ///< most tokens of a text; 0: as many as the model knows
   int64_t max_tokens_in_flight = 0;  ///< of all texts together; 0: what the slots can have, 65536 at most
   bool tensor_parallel = false;      ///< the processes of mpirun share the model

@@ -232,6 +232,8 @@ void add_use(CommandLine& line) {
   server->add_option("--api-key", s.api_key, "what clients must send; needed where other machines can ask")
       ->type_name("KEY");
   server->add_option("--slots", s.slots, "requests that are served at once; the others wait")->capture_default_str();
+  server->add_option("--chunk", s.chunk, "tokens of prompts in a step in which others wait for their next token")
+      ->capture_default_str();
   server->add_option("--context", s.context, "most tokens of a text, prompt included; 0: as the model allows")
       ->capture_default_str();
   server

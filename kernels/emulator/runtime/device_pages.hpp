@@ -8,8 +8,8 @@
 
 namespace rungs::emulator {
 
-/// A few large pieces of memory, apart from the host's, so that a pointer to that is never taken for one just beside an
-/// array, and that one call of mprotect opens or closes all arrays of a piece: lessons have hundreds, and launch
+/// A few large areas of memory, apart from the host's, so that a pointer to that is never taken for one just beside an
+/// array, and that one call of mprotect opens or closes all arrays of an area: lessons have hundreds, and launch
 /// kernels thousands of times. An array gets the first hole in which it fits with `gap` bytes before and after it, so
 /// that arrays stand in the same way towards each other in every run.
 class DevicePages {
@@ -23,7 +23,7 @@ class DevicePages {
   void protect(int protection) const;
 
  private:
-  struct Piece {
+  struct Area {
     uintptr_t begin;
     size_t bytes;
     std::map<uintptr_t, uintptr_t> arrays;  // begin and end of each, without its gaps
@@ -31,7 +31,7 @@ class DevicePages {
     uintptr_t hole_for(size_t bytes, size_t gap) const;  // 0: none
   };
   size_t gap_;
-  std::vector<Piece> pieces_;
+  std::vector<Area> areas_;
 };
 
 }  // namespace rungs::emulator

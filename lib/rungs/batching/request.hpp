@@ -23,6 +23,7 @@ struct BatchingOptions {
   int64_t block_size = 16;     ///< tokens of a block
   int64_t max_running = 64;    ///< requests that are served at once; the others wait
   int64_t max_rows = 256;      ///< tokens that one step feeds: a longer prompt is fed in chunks, beside the others
+  int64_t prompt_rows = 0;     ///< of prompts, in a step in which others wait for their next token; 0: what is left
   int64_t context = 0;         ///< most tokens of a text, the prompt among them
   bool prefix_caching = true;  ///< what several prompts begin with is computed once
   bool continuous = true;      ///< false: nobody joins until the whole batch has ended

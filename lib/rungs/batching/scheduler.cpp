@@ -152,24 +152,27 @@ bool Scheduler::admit(RequestState& r, int64_t rows) {
 
 Plan Scheduler::plan() {
   Plan plan;
-  const auto rows_left = [&] {
-    int64_t rows = options_.max_rows;
-    for (const Piece& piece : plan.pieces) rows -= piece.count;
-    return rows;
+  const auto rows = [&] {
+    int64_t sum = 0;
+    for (const Piece& piece : plan.pieces) sum += piece.count;
+    return sum;
   };
+  int64_t most = options_.max_rows;
   const auto feed = [&](RequestState& r) {
-    const int64_t count = std::min(r.left(), rows_left());
+    const int64_t count = std::min(r.left(), most - rows());
     if (count == 0 || !reserve(r, count, plan)) return;
     plan.pieces.push_back({&r, r.computed, count, count == r.left()});
   };
   const int64_t preempted = preemptions_;
   const bool joins = options_.continuous || running_.empty();
-  for (const bool decodes : {true, false})  // who decodes waits for one row only
+  for (const bool decodes : {true, false}) {  // who decodes waits for one row only
     for (const int64_t id : std::vector(running_.begin(), running_.end()))
       if (RequestState& r = requests_.at(id); r.slot >= 0 && (r.left() == 1) == decodes) feed(r);
+    if (decodes && rows() > 0 && options_.prompt_rows > 0) most = std::min(most, rows() + options_.prompt_rows);
+  }
   while (joins && !waiting_.empty() && preemptions_ == preempted) {
     RequestState& r = requests_.at(*waiting_.begin());
-    if (!admit(r, rows_left())) break;
+    if (!admit(r, most - rows())) break;
     feed(r);
   }
   return plan;
