@@ -79,8 +79,9 @@ TEST_CASE("show --model writes one page") {
 
 TEST_CASE("show: what cannot be drawn is said in a sentence") {
   const std::string decoder = "--model " + weights + "decoder ";
-  check_fails("show", 2,
-              "show: wanted a lesson (./rungs show 06) or a model (./rungs show --model weights/stories), found neither");
+  check_fails(
+      "show", 2,
+      "show: wanted a lesson (./rungs show 06) or a model (./rungs show --model weights/stories), found neither");
   check_fails("show 6 " + decoder, 2, "LESSON excludes --model");
   check_fails("show --mine " + decoder, 2, "--mine and --diff are about a lesson: ./rungs show 06 --diff");
   check_fails("show 6 --tap weights", 2, "--tap is part of --diff: ./rungs show 06 --diff --tap weights");

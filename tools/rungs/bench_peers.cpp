@@ -112,10 +112,11 @@ int bench_peers(const BenchPeersCommand& command) {
   if (has_llama2c && !fs::exists(command.llama2c))
     throw UsageError(fmt::format("llama2c: wanted its program, called run, found no file {}", command.llama2c));
   if (const int version = has_llama2c ? read_llama2c_header(command.model).version : 0; version != 0)
-    throw UsageError(fmt::format(
-        "model: wanted a .bin of version 0, which llama2.c's run reads, found version {}; `./rungs convert --bin-version "
-        "0` makes one",
-        version));
+    throw UsageError(
+        fmt::format("model: wanted a .bin of version 0, which llama2.c's run reads, found version {}; `./rungs convert "
+                    "--bin-version "
+                    "0` makes one",
+                    version));
   if (!has_llama2c)
     for (const char* name : {"llama-bench", "llama-batched-bench"}) llama_program(command.llama_cpp, name);
   if (command.rounds < 1 || command.rounds > 100)

@@ -58,8 +58,8 @@ RooflineQuestion question(const CalcRooflineCommand& command) {
   if (command.run) {
     if (command.device != "measured") throw UsageError("run: this machine is measured, so wanted --device measured");
     if (!std::filesystem::exists(command.model.model))
-      throw UsageError(fmt::format("run: wanted a checkpoint as --model; `./rungs random-model DIR --shape {}` makes one",
-                                   shape.name));
+      throw UsageError(fmt::format(
+          "run: wanted a checkpoint as --model; `./rungs random-model DIR --shape {}` makes one", shape.name));
     if (context >= shape.config.max_seq_len)
       throw UsageError(fmt::format("context: {} tokens and one more are past the end of the model's context of {}",
                                    context, shape.config.max_seq_len));

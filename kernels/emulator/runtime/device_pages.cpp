@@ -37,8 +37,7 @@ void* DevicePages::get(size_t bytes) {
 
 void DevicePages::give_back(void* memory) {
   const auto array = uintptr_t(memory);
-  const auto area =
-      std::find_if(areas_.begin(), areas_.end(), [&](const Area& p) { return p.arrays.count(array); });
+  const auto area = std::find_if(areas_.begin(), areas_.end(), [&](const Area& p) { return p.arrays.count(array); });
   madvise(memory, area->arrays[array] - array, MADV_DONTNEED);
   area->arrays.erase(array);
   if (!area->arrays.empty()) return;

@@ -26,10 +26,8 @@ static void check(const ServeCommand& c, const Config& config) {
 BatchingOptions batching_options(const ServeCommand& c, const Config& config) {
   check(c, config);
   const int64_t context = c.context ? c.context : config.usable_context();
-  BatchingOptions options{.max_running = c.slots,
-                          .max_rows = std::max<int64_t>(256, c.slots),
-                          .prompt_rows = c.chunk,
-                          .context = context};
+  BatchingOptions options{
+      .max_running = c.slots, .max_rows = std::max<int64_t>(256, c.slots), .prompt_rows = c.chunk, .context = context};
   constexpr int64_t usual = 65536;  // tokens, where nobody says
   const int64_t tokens = c.max_tokens_in_flight ? c.max_tokens_in_flight : std::min(c.slots * context, usual);
   options.blocks = (tokens + options.block_size - 1) / options.block_size;

@@ -30,8 +30,9 @@ int terminal_columns() {
 void check(const ShowCommand& command) {
   const bool model = !command.model.empty();
   if (model == !command.lesson.empty())
-    throw UsageError("show: wanted a lesson (./rungs show 06) or a model (./rungs show --model weights/stories), found " +
-                     std::string(model ? "both" : "neither"));
+    throw UsageError(
+        "show: wanted a lesson (./rungs show 06) or a model (./rungs show --model weights/stories), found " +
+        std::string(model ? "both" : "neither"));
   if (model && (command.mine || command.diff))
     throw UsageError("--mine and --diff are about a lesson: ./rungs show 06 --diff");
   if (!command.tap.empty() && !command.diff)

@@ -125,9 +125,9 @@ Failure find_failure(Lesson& lesson, const Candidate& candidate) {
     const size_t at = case_to_tell(g);
     return {std::move(g.cases), at, std::move(g.verdicts[at]), std::string(name_of(suite))};
   }
-  throw UsageError(
-      fmt::format("{} passes every case, so there is no difference to draw; `./rungs show {} --mine` draws what it does",
-                  candidate.called, lesson.short_name()));
+  throw UsageError(fmt::format(
+      "{} passes every case, so there is no difference to draw; `./rungs show {} --mine` draws what it does",
+      candidate.called, lesson.short_name()));
 }
 
 const Compared& chosen(const std::vector<Compared>& all, const std::string& tap, const Failure& failure) {
