@@ -157,6 +157,7 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
   if (bytes <= free) {
     const std::lock_guard lock(allocations().mutex);
     *memory = get_memory(bytes);
+    if (*memory) allocations().bytes[uintptr_t(*memory)] = bytes;
   }
   if (!*memory)
     return report(cudaErrorMemoryAllocation, fmt::format("{} bytes of device memory wanted, {} free", bytes, free));
@@ -167,8 +168,6 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
 #ifdef RUNGS_CHECKED
   checked_allocation(uintptr_t(*memory), bytes);
 #endif
-  const std::lock_guard lock(allocations().mutex);
-  allocations().bytes[uintptr_t(*memory)] = bytes;
   return cudaSuccess;
 }
 
