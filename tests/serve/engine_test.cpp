@@ -3,6 +3,7 @@
 #include "rungs/base/file.hpp"
 #include "rungs/generate/generate.hpp"
 #include "rungs/ops/cpu_ops.hpp"
+#include "serve/serve.hpp"
 #include "serve/server_engine.hpp"
 #include "support.hpp"
 
@@ -36,6 +37,22 @@ struct Served {
 };
 
 }  // namespace
+
+TEST_CASE("the options of a server become sizes of its steps and its cache") {
+  const Config config = load_config(weights_directory() / "references/models/llama_gqa");
+  const BatchingOptions usual = batching_options({}, config);
+  CHECK(usual.max_running == 16);
+  CHECK(usual.max_rows == 256);
+  CHECK(usual.prompt_rows == 32);
+  CHECK(usual.blocks * usual.block_size >= 16 * config.usable_context());
+  const BatchingOptions asked =
+      batching_options({.slots = 300, .chunk = 300, .context = 8, .max_tokens_in_flight = 65}, config);
+  CHECK(asked.max_running == 300);
+  CHECK(asked.max_rows == 300);  // one of each
+  CHECK(asked.prompt_rows == 300);
+  CHECK(asked.context == 8);
+  CHECK(asked.blocks == 5);  // of 16
+}
 
 TEST_CASE(
     "requests from many threads get the texts that they would get alone, from fewer slots and blocks than they want") {

@@ -192,6 +192,10 @@ TEST_CASE("Ctrl-C finishes what runs, and a port that is taken or an address for
   CHECK(fails("--port " + std::to_string(server.port)) == Contains("is another server there? --port 0 takes any"));
   CHECK(fails("--host 0.0.0.0") == Contains("--host 0.0.0.0 is heard by other machines: say --api-key KEY, too"));
   CHECK(fails("--port 70000") == Contains("--port: wanted 0 (any that is free) to 65535, found 70000"));
+  for (const char* chunk : {"0", "257"})
+    CHECK(fails("--chunk " + std::string(chunk)) ==
+          Contains(
+              ("--chunk: wanted 1 to 256, which is the most that a step feeds, found " + std::string(chunk)).c_str()));
   CHECK(fails("--context 513") == Contains("--context: wanted 1 to 512"));
 
   std::thread asks([&] {

@@ -7,13 +7,17 @@
 
 namespace rungs {
 
+/// Tokens of a step.
+static int64_t most_rows(const ServeCommand& c) { return std::max<int64_t>(256, c.slots); }
+
 static void check(const ServeCommand& c, const Config& config) {
   const auto need = [](const char* option, bool good, const std::string& wanted, auto found) {
     if (!good) throw UsageError(fmt::format("{}: wanted {}, found {}", option, wanted, found));
   };
   need("--port", c.port >= 0 && c.port <= 65535, "0 (any that is free) to 65535", c.port);
   need("--slots", c.slots >= 1 && c.slots <= 1024, "1 to 1024", c.slots);
-  need("--chunk", c.chunk >= 1 && c.chunk <= 65536, "1 to 65536", c.chunk);
+  need("--chunk", c.chunk >= 1 && c.chunk <= most_rows(c),
+       fmt::format("1 to {}, which is the most that a step feeds", most_rows(c)), c.chunk);
   need("--context", c.context >= 0 && c.context <= config.usable_context(),
        fmt::format("1 to {}, which is the model's", config.usable_context()), c.context);
   need("--max-tokens-in-flight", c.max_tokens_in_flight >= 0 && c.max_tokens_in_flight <= (int64_t(1) << 32),
@@ -26,8 +30,7 @@ static void check(const ServeCommand& c, const Config& config) {
 BatchingOptions batching_options(const ServeCommand& c, const Config& config) {
   check(c, config);
   const int64_t context = c.context ? c.context : config.usable_context();
-  BatchingOptions options{
-      .max_running = c.slots, .max_rows = std::max<int64_t>(256, c.slots), .prompt_rows = c.chunk, .context = context};
+  BatchingOptions options{.max_running = c.slots, .max_rows = most_rows(c), .prompt_rows = c.chunk, .context = context};
   constexpr int64_t usual = 65536;  // tokens, where nobody says
   const int64_t tokens = c.max_tokens_in_flight ? c.max_tokens_in_flight : std::min(c.slots * context, usual);
   options.blocks = (tokens + options.block_size - 1) / options.block_size;
