@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <sstream>
 
 #include "rungs/base/error.hpp"
@@ -54,7 +53,9 @@ int main(int count, char** words) {
   if (count < 4) return fmt::print(stderr, "Usage: training_curves CURVES.csv OUT.html RUN...\n"), 2;
   try {
     const rungs::Lines curves = read_curves(words[1], {words + 3, words + count});
-    std::ofstream(words[2]) << rungs::to_fragment(rungs::Drawing{"", "", {}, {{"", "", {curves}}}});
+    rungs::write_whole(words[2], [&](std::ostream& out) {
+      out << rungs::to_fragment(rungs::Drawing{"", "", {}, {{"", "", {curves}}}});
+    });
   } catch (const std::exception& e) {
     return fmt::print(stderr, "{}\n", e.what()), 1;
   }

@@ -111,8 +111,8 @@ static int grade_strength(const std::vector<std::string>& words, bool as_json) {
   if (as_json)
     fmt::print("{}\n", pretty(list));
   else if (problems == 0)
-    fmt::print("Clean: {} known mistakes in {} lessons are all rejected and told apart, and every solution passes.\n",
-               mistakes, lessons.size());
+    fmt::print("Clean: {} known mistakes in {} lesson{} are all rejected and told apart, and every solution passes.\n",
+               mistakes, lessons.size(), lessons.size() == 1 ? "" : "s");
   else
     fmt::print("{} of {} lessons are not clean.\n", problems, lessons.size());
   return problems ? 1 : 0;
