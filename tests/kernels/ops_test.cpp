@@ -355,7 +355,7 @@ TEST_CASE("operations of the device on no rows do nothing") {
     const Tensor x = ops.allocate({0, 4}), weight = to(ops, random_tensor({3, 4}, 1)),
                  bias = to(ops, random_tensor({3}, 2));
     const Tensor norm = to(ops, random_tensor({4}, 3)), index = ops.allocate({0}, DType::i32);
-    Tensor out = ops.allocate({0, 3}), normed = ops.allocate({0, 4});
+    Tensor out = ops.allocate({0, 3}), normed = ops.allocate({0, 4}), heads = ops.allocate({0, 1, 4});
     ops.linear(out, x, weight, bias);
     ops.layer_norm(normed, x, norm, norm, 1e-5f);
     ops.rms_norm(normed, x, norm, 1e-5f);
@@ -363,7 +363,7 @@ TEST_CASE("operations of the device on no rows do nothing") {
     ops.add(normed, x);
     ops.copy(normed, x);
     ops.embedding(normed, weight, index);
-    ops.sdpa(normed, x, x, x);
+    ops.sdpa(heads, heads, heads, heads);
     ops.sample({}, out, {}, {});
   });
 }
@@ -388,8 +388,9 @@ TEST_CASE("shapes and dtypes and head widths that the device does not take are r
                          ShapeError);
     CHECK_THROWS_AS(ops.copy(same, out), ShapeError);
     CHECK_THROWS_AS(ops.embedding(same, x, ops.allocate({2}, DType::i64)), ShapeError);
-    CHECK_THROWS_AS(ops.sdpa(same, x, make({1, 4}), make({1, 4})), ShapeError);
     Tensor heads = make({2, 1, 4});
+    CHECK_THROWS_AS(ops.sdpa(heads, heads, make({1, 1, 4}), make({1, 1, 4})), ShapeError);  // T > S
+    CHECK_THROWS_AS(ops.sdpa(same, x, x, x), ShapeError);                                  // no heads
     CHECK_THROWS_WITH_AS(ops.sdpa(heads, heads, heads, heads, {.window = 8}),
                          "attention: the CUDA kernels take the causal mask and the scale 1/√D alone; --backend cpu "
                          "takes windows, soft caps and other scales too",

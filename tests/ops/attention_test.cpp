@@ -16,10 +16,10 @@ TEST_CASE("sdpa equals loops in double, with a past and without") {
       CAPTURE(T);
       CAPTURE(S);
       CAPTURE(D);
-      const Tensor q = random_tensor({T, D}, 1), k = random_tensor({S, D}, 2), v = random_tensor({S, D}, 3);
-      Tensor out({T, D});
+      const Tensor q = random_tensor({T, 1, D}, 1), k = random_tensor({S, 1, D}, 2), v = random_tensor({S, 1, D}, 3);
+      Tensor out({T, 1, D});
       ops.sdpa(out, q, k, v);
-      const Expected e = attend_in_double(q, k, v);
+      const Expected e = attend_in_double(head_of(q, 0), head_of(k, 0), head_of(v, 0));
       CHECK(difference(out, e.value, e.tolerance) == "");
     }
 }
@@ -59,10 +59,10 @@ TEST_CASE("sdpa with what may vary equals loops in double") {
       CAPTURE(&options - all);
       CAPTURE(T);
       CAPTURE(S);
-      const Tensor q = random_tensor({T, 16}, 1), k = random_tensor({S, 16}, 2), v = random_tensor({S, 16}, 3);
-      Tensor out({T, 16});
+      const Tensor q = random_tensor({T, 1, 16}, 1), k = random_tensor({S, 1, 16}, 2), v = random_tensor({S, 1, 16}, 3);
+      Tensor out({T, 1, 16});
       ops.sdpa(out, q, k, v, options);
-      const Expected e = attend_in_double(q, k, v, options);
+      const Expected e = attend_in_double(head_of(q, 0), head_of(k, 0), head_of(v, 0), options);
       CHECK(difference(out, e.value, e.tolerance) == "");
     }
 }
@@ -82,12 +82,12 @@ TEST_CASE("one query attends alike on one thread and on all") {
 
 TEST_CASE("sdpa takes scores above 90, whose exp overflows") {
   CpuOps ops;
-  Tensor q = random_tensor({6, 8}, 1), k = random_tensor({9, 8}, 2);
-  const Tensor v = random_tensor({9, 8}, 3);
+  Tensor q = random_tensor({6, 1, 8}, 1), k = random_tensor({9, 1, 8}, 2);
+  const Tensor v = random_tensor({9, 1, 8}, 3);
   for (int64_t i = 0; i < q.count(); ++i) q.flat(i) *= 300;
-  Tensor out({6, 8});
+  Tensor out({6, 1, 8});
   ops.sdpa(out, q, k, v);
-  const Expected e = attend_in_double(q, k, v);
+  const Expected e = attend_in_double(head_of(q, 0), head_of(k, 0), head_of(v, 0));
   CHECK(difference(out, e.value, e.tolerance) == "");
   CHECK(*std::max_element(e.tolerance.begin(), e.tolerance.end()) <
         1e-2);  // large scores are inexact, but not meaningless
@@ -95,13 +95,13 @@ TEST_CASE("sdpa takes scores above 90, whose exp overflows") {
 
 TEST_CASE("a query does not see what comes after it") {
   CpuOps ops;
-  const Tensor q = random_tensor({4, 8}, 1), k = random_tensor({6, 8}, 2), v = random_tensor({6, 8}, 3);
-  Tensor out({4, 8}), changed({4, 8}), k_2 = k.copy(), v_2 = v.copy();
-  for (int64_t d = 0; d < 8; ++d) k_2(4, d) = 9, v_2(4, d) = -9;
+  const Tensor q = random_tensor({4, 1, 8}, 1), k = random_tensor({6, 1, 8}, 2), v = random_tensor({6, 1, 8}, 3);
+  Tensor out({4, 1, 8}), changed({4, 1, 8}), k_2 = k.copy(), v_2 = v.copy();
+  for (int64_t d = 0; d < 8; ++d) k_2(4, 0, d) = 9, v_2(4, 0, d) = -9;
   ops.sdpa(out, q, k, v);
   ops.sdpa(changed, q, k_2, v_2);
   CHECK(values(out.view_rows(0, 2)) == values(changed.view_rows(0, 2)));  // the queries at 2 and 3
-  for (int64_t t : {2, 3}) CHECK(out(t, 0) != changed(t, 0));
+  for (int64_t t : {2, 3}) CHECK(out(t, 0, 0) != changed(t, 0, 0));
 }
 
 TEST_CASE("attention serves rows of several sequences, and writes only their rows of the cache") {
@@ -110,16 +110,16 @@ TEST_CASE("attention serves rows of several sequences, and writes only their row
   // Rows: three tokens of sequence 2 after a past of 2, one of sequence 0 after 4, two of sequence 1 from the start.
   Rows rows;
   rows.segments = {{0, 3, 2, 2}, {3, 1, 0, 4}, {4, 2, 1, 0}};
-  LayerCache cache{random_tensor({B, capacity, D}, 1), random_tensor({B, capacity, D}, 2)};
+  LayerCache cache{random_tensor({B, capacity, 1, D}, 1), random_tensor({B, capacity, 1, D}, 2)};
   const LayerCache before{cache.k.copy(), cache.v.copy()};
-  const Tensor q = random_tensor({6, D}, 3), k = random_tensor({6, D}, 4), v = random_tensor({6, D}, 5);
-  Tensor out({6, D});
+  const Tensor q = random_tensor({6, 1, D}, 3), k = random_tensor({6, 1, D}, 4), v = random_tensor({6, 1, D}, 5);
+  Tensor out({6, 1, D});
   ops.attention(out, q, k, v, rows, &cache);
 
   for (const Segment& segment : rows.segments) {
     CAPTURE(segment.sequence);
     const ConstTensor cached_k = cache.k[segment.sequence], cached_v = cache.v[segment.sequence];
-    Tensor alone({segment.count, D});
+    Tensor alone({segment.count, 1, D});
     const int64_t S = segment.past + segment.count;
     ops.sdpa(alone, q.view_rows(segment.first, segment.count), cached_k.view_rows(0, S), cached_v.view_rows(0, S));
     CHECK(values(out.view_rows(segment.first, segment.count)) == values(alone));

@@ -293,13 +293,13 @@ TEST_CASE("operations on no rows do nothing") {
   CpuOps ops;
   const Tensor x({0, 4}), weight = random_tensor({3, 4}, 1), bias = random_tensor({3}, 2);
   const Tensor norm = random_tensor({4}, 3), index(Shape{0}, DType::i32);
-  Tensor out({0, 3}), normed({0, 4});
+  Tensor out({0, 3}), normed({0, 4}), heads({0, 1, 4});
   ops.linear(out, x, weight, bias);
   ops.layer_norm(normed, x, norm, norm, 1e-5f);
   ops.relu(normed);
   ops.add(normed, x);
   ops.embedding(normed, weight, index);
-  ops.sdpa(normed, x, x, x);
+  ops.sdpa(heads, heads, heads, heads);
 }
 
 TEST_CASE("a tensor of another device is refused by every operation") {
@@ -344,10 +344,16 @@ TEST_CASE("shapes and dtypes that do not fit are refused, with all of them named
   CHECK_THROWS_AS(ops.embedding(same, w, Tensor({3}, DType::i32)), ShapeError);
   CHECK_THROWS_AS(ops.embedding(out, w, Tensor({2}, DType::i32)), ShapeError);
   CHECK_THROWS_AS(ops.embedding(same, w, Tensor({2}, DType::i64)), ShapeError);
-  CHECK_THROWS_AS(ops.sdpa(same, x, one, one), ShapeError);  // T > S
-  CHECK_THROWS_AS(ops.sdpa(same, x, make({5, 4}), make({6, 4})), ShapeError);
-  CHECK_THROWS_AS(ops.sdpa(same, x, make({5, 3}), make({5, 3})), ShapeError);
-  CHECK_THROWS_AS(ops.sdpa(out, x, make({5, 4}), make({5, 4})), ShapeError);
+  CHECK_THROWS_WITH_AS(ops.sdpa(same, x, x, x),
+                       "sdpa(out, q, k, v): these shapes do not fit together: (2, 4), (2, 4), (2, 4), (2, 4)",
+                       ShapeError);  // no heads
+  const Tensor q = make({2, 2, 4});
+  Tensor read = make({2, 2, 4}), narrow = make({2, 2, 3});
+  CHECK_THROWS_AS(ops.sdpa(read, q, make({1, 2, 4}), make({1, 2, 4})), ShapeError);  // T > S
+  CHECK_THROWS_AS(ops.sdpa(read, q, make({5, 2, 4}), make({6, 2, 4})), ShapeError);
+  CHECK_THROWS_AS(ops.sdpa(read, q, make({5, 2, 3}), make({5, 2, 3})), ShapeError);
+  CHECK_THROWS_AS(ops.sdpa(read, q, make({5, 3, 4}), make({5, 3, 4})), ShapeError);
+  CHECK_THROWS_AS(ops.sdpa(narrow, q, make({5, 2, 4}), make({5, 2, 4})), ShapeError);
   CHECK_THROWS_AS(matmul(out, x, w), ShapeError);
   CHECK_THROWS_AS(matmul_transposed(out, x, make({4, 3})), ShapeError);
 }

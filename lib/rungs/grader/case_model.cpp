@@ -32,8 +32,8 @@ namespace {
 struct Sequence {
   Sequence(const DecoderCheckpoint& m, CachedForward* f) : model(m), forward(f) {
     const Config& c = model.config;
-    const Shape shape =
-        c.num_heads == 1 ? Shape{c.max_seq_len, c.head_dim} : Shape{c.max_seq_len, c.num_kv_heads, c.head_dim};
+    const Shape shape = c.num_heads == 1 ? Shape{c.max_seq_len, c.head_dim}  // lesson 8: heads come with lesson 9
+                                         : Shape{c.max_seq_len, c.num_kv_heads, c.head_dim};
     for (int64_t i = 0; i < c.num_layers; ++i) cache.layers.push_back({Tensor(shape), Tensor(shape)});
   }
   Tensor feed(Ops& ops, const Tensor& tokens) {

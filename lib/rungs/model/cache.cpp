@@ -9,8 +9,6 @@
 namespace rungs {
 
 Shape cache_shape(const Config& config, int64_t sequences, int64_t capacity) {
-  const bool one_head = !config.is_llama() && config.num_heads == 1;
-  if (one_head) return {sequences, capacity, config.head_dim};
   return {sequences, capacity, config.num_kv_heads, config.head_dim};
 }
 

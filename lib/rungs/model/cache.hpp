@@ -9,7 +9,7 @@
 
 namespace rungs {
 
-/// Of the keys, and of the values, of one layer: (B, capacity, G, D); with one head (B, capacity, D).
+/// Of the keys, and of the values, of one layer: (B, capacity, G, D).
 Shape cache_shape(const Config& config, int64_t sequences, int64_t capacity);
 
 /// \throws UsageError for a dtype that a KV cache of this model cannot have: see KvCache.

@@ -13,11 +13,11 @@ static void attention_block(Ops& ops, Tensor& x, const LayerWeights& w, float ep
                             LayerCache* cache, DecoderScratch& s) {
   ops.layer_norm(s.normed, x, w.attention_norm.weight, w.attention_norm.bias, epsilon);  // (N, C)
   tap("attention_normed", s.normed);
-  ops.linear(s.q, s.normed, w.attention.q.weight, w.attention.q.bias);  // (N, D)
-  ops.linear(s.k, s.normed, w.attention.k.weight, w.attention.k.bias);  // (N, D)
-  ops.linear(s.v, s.normed, w.attention.v.weight, w.attention.v.bias);  // (N, D)
+  ops.linear(s.q, s.normed, w.attention.q.weight, w.attention.q.bias);  // (N, 1, D)
+  ops.linear(s.k, s.normed, w.attention.k.weight, w.attention.k.bias);  // (N, 1, D)
+  ops.linear(s.v, s.normed, w.attention.v.weight, w.attention.v.bias);  // (N, 1, D)
   tap("q", s.q), tap("k", s.k), tap("v", s.v);
-  ops.attention(s.attn_out, s.q, s.k, s.v, rows, cache);  // (N, D)
+  ops.attention(s.attn_out, s.q, s.k, s.v, rows, cache);  // (N, 1, D)
   tap("attn_out", s.attn_out);
   ops.linear(s.projected, s.attn_out, w.attention.o.weight, w.attention.o.bias);  // (N, C)
   tap("attention", s.projected);

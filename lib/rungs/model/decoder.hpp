@@ -21,7 +21,7 @@ struct DecoderCheckpoint {
 /// Named scratch memory, planned once for the largest call.
 struct DecoderScratch {
   Tensor x, positions, normed, projected;  ///< (N, C)
-  Tensor q, k, v, attn_out;                ///< (N, D)
+  Tensor q, k, v, attn_out;                ///< (N, 1, D): of one head
   Tensor hidden;                           ///< (N, F)
   Tensor last_x;                           ///< (N, C): x of the rows whose logits the caller wants
 
@@ -32,7 +32,7 @@ struct DecoderScratch {
                    &DecoderScratch::last_x})
       visit(t, Shape{n, c.hidden_size});
     for (auto t : {&DecoderScratch::q, &DecoderScratch::k, &DecoderScratch::v, &DecoderScratch::attn_out})
-      visit(t, Shape{n, c.head_dim});
+      visit(t, Shape{n, 1, c.head_dim});
     visit(&DecoderScratch::hidden, Shape{n, c.intermediate_size});
   }
 };

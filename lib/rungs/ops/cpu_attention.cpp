@@ -60,15 +60,13 @@ struct TokenRows {
 /// (B, capacity, G, D) seen as (B · capacity, G, D).
 static Tensor rows_of_blocks(Tensor& cache) {
   const Shape& s = cache.shape();
-  return s.rank() == 4 ? cache.reshaped({s[0] * s[1], s[2], s[3]}) : cache.reshaped({s[0] * s[1], s[2]});
+  return cache.reshaped({s[0] * s[1], s[2], s[3]});
 }
 
 /// The first S tokens of a sequence, one behind the other.  rows: (B · capacity, G, D).
 static ConstTensor collected(Tensor& scratch, const Tensor& rows, const TokenRows& tokens, int64_t S) {
-  Shape shape = rows.shape();
-  shape = shape.rank() == 3 ? Shape{S, shape[1], shape[2]} : Shape{S, shape[1]};
   if (!scratch || scratch.dtype() != rows.dtype() || scratch.dim(0) < S || scratch.cols() != rows.cols())
-    scratch = Tensor::uninitialised(shape, rows.dtype());
+    scratch = Tensor::uninitialised({S, rows.dim(1), rows.dim(2)}, rows.dtype());
   for (int64_t s = 0, n = 0; s < S; s += n) {
     n = tokens.together(s, S - s);
     const ConstTensor from = rows.view_rows(tokens.row(s), n);
@@ -103,9 +101,8 @@ void CpuOps::paged_attention(Tensor& out, const Tensor& q, const Tensor& k, cons
 // Room for one query of the fullest cache, so that no token on the way there allocates.
 void CpuOps::attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
                        LayerCache* cache, const AttentionOptions& options) {
-  const int64_t H = q.shape().rank() == 3 ? q.dim(1) : 1;
   const bool paged = cache && !rows.segments.empty() && !rows.segments[0].blocks.empty();
-  if (cache && !paged) need(scores_, chunks_of_keys(cache->k.dim(1)) * H * room_of_chunk(q.cols()));
+  if (cache && !paged) need(scores_, chunks_of_keys(cache->k.dim(1)) * q.dim(1) * room_of_chunk(q.cols()));
   if (!paged) return attention_by_segment(*this, out, q, k, v, rows, cache, options);
   for (const Segment& s : rows.segments) paged_attention(out, q, k, v, s, *cache, options);
 }

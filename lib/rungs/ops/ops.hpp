@@ -87,7 +87,7 @@ class Ops {
   /// "Attention Is All You Need", equation 1; Ainslie and others 2023, "GQA".
   virtual void sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v,
                     const AttentionOptions& options = {}) = 0;
-  /// Every row attends to the tokens of its own sequence up to itself.  out, q: (N, H, D); k, v: (N, G, D); or (N, D).
+  /// Every row attends to the tokens of its own sequence up to itself.  out, q: (N, H, D); k, v: (N, G, D).
   /// With a cache, k and v go into their rows of it first and the past is read from it; without, each segment starts at
   /// position 0.
   virtual void attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,

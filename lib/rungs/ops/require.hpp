@@ -91,12 +91,12 @@ struct SdpaSizes {
 };
 /// Checks them too.
 inline SdpaSizes require_sdpa(Place here, const Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
-  const bool heads = q.shape().rank() == 3;
-  const SdpaSizes s{q.dim(0), k.dim(0), heads ? q.dim(1) : 1, k.shape().rank() == 3 ? k.dim(1) : 1, q.cols()};
-  require(
-      here,
-      out.shape() == q.shape() && k.shape() == v.shape() && k.cols() == s.D && s.T <= s.S && s.G > 0 && s.H % s.G == 0,
-      "sdpa(out, q, k, v)", out, q, k, v);
+  const bool heads = q.shape().rank() == 3 && k.shape().rank() == 3;
+  const SdpaSizes s = heads ? SdpaSizes{q.dim(0), k.dim(0), q.dim(1), k.dim(1), q.dim(2)} : SdpaSizes{};
+  require(here,
+          heads && out.shape() == q.shape() && k.shape() == v.shape() && k.dim(2) == s.D && s.T <= s.S && s.G > 0 &&
+              s.H % s.G == 0,
+          "sdpa(out, q, k, v)", out, q, k, v);
   return s;
 }
 ///@}
