@@ -73,7 +73,8 @@ TEST_CASE("logits and every tap equal PyTorch's") {
       if (!reference) return;
       CAPTURE(prompt.reference.input.name);
       CAPTURE(name);
-      const Comparison c = compare(tensor, reference->value, reference->tolerance());
+      const ConstTensor found = tensor.reshaped({tensor.dim(0), tensor.count() / tensor.dim(0)});
+      const Comparison c = compare(found, reference->value, reference->tolerance());  // (T, D): lesson 6 has no heads
       CHECK(c.shape_problem == "");
       CHECK(c.wrong == 0);
       compared.insert(name);
