@@ -49,11 +49,11 @@ int main() {
     const double bits = scheme.round ? scheme.round(w).bits : scheme.integers ? 9 : 16;
     const double best = double(same_best(m, exact)) / double(m.logits.dim(0));
     // Where x is rounded too, a last bit of it, which compilers do not agree on, decides what the text becomes.
-    const int digits = scheme.integers ? 2 : 3;
+    const double error = rms(measured_error(m.logits, exact.logits));
+    const std::string shown = scheme.integers ? fmt::format("{:.1g}", error) : fmt::format("{:.3f}", error);
     const std::string same = fmt::format("{} of {}", same_text(m, exact), same_text(exact, exact));
-    fmt::print("{:<22}{:>6.2f}{:>14.{}f}{:>12.3f}{:>13.0f}%{}\n", scheme.name, double(m.elements) * bits / 8e6,
-               rms(measured_error(m.logits, exact.logits)), digits, m.perplexity, std::floor(100 * best),
-               scheme.integers ? "" : fmt::format("{:>14}", same));
+    fmt::print("{:<22}{:>6.2f}{:>14}{:>12.3f}{:>13.0f}%{}\n", scheme.name, double(m.elements) * bits / 8e6, shown,
+               m.perplexity, std::floor(100 * best), scheme.integers ? "" : fmt::format("{:>14}", same));
   }
 
   fmt::print("\nOne token in the up matrix of Llama 3 8B, by the library's linear on one thread\n");

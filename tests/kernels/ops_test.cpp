@@ -390,7 +390,7 @@ TEST_CASE("shapes and dtypes and head widths that the device does not take are r
     CHECK_THROWS_AS(ops.embedding(same, x, ops.allocate({2}, DType::i64)), ShapeError);
     Tensor heads = make({2, 1, 4});
     CHECK_THROWS_AS(ops.sdpa(heads, heads, make({1, 1, 4}), make({1, 1, 4})), ShapeError);  // T > S
-    CHECK_THROWS_AS(ops.sdpa(same, x, x, x), ShapeError);                                  // no heads
+    CHECK_THROWS_AS(ops.sdpa(same, x, x, x), ShapeError);                                   // no heads
     CHECK_THROWS_WITH_AS(ops.sdpa(heads, heads, heads, heads, {.window = 8}),
                          "attention: the CUDA kernels take the causal mask and the scale 1/√D alone; --backend cpu "
                          "takes windows, soft caps and other scales too",
