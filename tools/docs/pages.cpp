@@ -51,8 +51,8 @@ void check_lesson_page(const rungs::Lesson& lesson, bool is_first, bool is_last,
   if (page.headings.empty() || page.headings[0] != title) problem(": its title must be \"" + title + '"');
   for (const std::string& heading : page.without_id) problem(": the heading \"" + heading + "\" has no {#id}");
 
-  std::vector<std::string> wanted{"Shapes", "What the program prints", "What you write",
-                                  "Hints",  "Known mistakes",          "Grade it"};
+  std::vector<std::string> wanted{
+      "Shapes", "What the program prints", "What you write", "Hints", "Known mistakes", "Try it", "Grade it"};
   if (!is_first) wanted.push_back("The difference from the previous lesson");
   for (const std::string& heading : wanted)
     if (!headings.count(heading)) problem(fmt::format(": there is no heading \"{}\"", heading));
@@ -63,6 +63,7 @@ void check_lesson_page(const rungs::Lesson& lesson, bool is_first, bool is_last,
                           mistake.read));
 
   std::vector<std::string> parts{"**Goal.**", "\\verbinclude " + lesson.name + ".txt", "Hint 1", "Hint 2", "Hint 3"};
+  parts.insert(parts.end(), {"**1.** ", "**2.** ", "**3.** "});  // experiments
   if (!is_first) parts.insert(parts.end(), {"\\htmlinclude " + lesson.name + "_diff.html", "Previous: @ref"});
   if (!is_last) parts.push_back("Next: @ref");
   for (const std::string& part : parts) {
