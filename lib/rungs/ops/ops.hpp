@@ -32,7 +32,7 @@ struct Rows {
 /// One layer's keys and values: row p of sequence b belongs to the token at position p. In a paged cache, which the
 /// CPU has, B blocks of `capacity` tokens belong to whichever sequence has them in its block table.
 struct LayerCache {
-  Tensor k, v;  ///< (B, capacity, G, D); with one head (B, capacity, D). f32; on the CPU also bf16, f16 or q8_0
+  Tensor k, v;  ///< (B, capacity, G, D). f32; on the CPU also bf16, f16 or q8_0
 };
 
 /// What may vary in attention; as it stands, that of LLaMA.
