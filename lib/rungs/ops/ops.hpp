@@ -30,7 +30,8 @@ struct Rows {
 };
 
 /// One layer's keys and values: row p of sequence b belongs to the token at position p. In a paged cache, which the
-/// CPU has, B blocks of `capacity` tokens belong to whichever sequence has them in its block table.
+/// CPU has, B blocks of `capacity` tokens belong to whichever sequence has them in its block table. Lessons 8 to 13
+/// have one sequence, so no B, and lesson 8 no heads: (capacity, D).
 struct LayerCache {
   Tensor k, v;  ///< (B, capacity, G, D). f32; on the CPU also bf16, f16 or q8_0
 };
