@@ -6,6 +6,7 @@
 #include "contains.hpp"
 #include "learner/learner.hpp"
 #include "rungs/model/config.hpp"
+#include "rungs/model/random_llama.hpp"
 
 using namespace rungs;
 using namespace rungs::test;
@@ -75,8 +76,17 @@ TEST_CASE("with every lesson written, a story runs through each of them, and is 
   for (const char* one : {"runs 03_layer_norm", "runs 04_feed_forward", "runs 08_kv_cache"})
     CHECK(!lines_with(one, learner.text).empty());
 
-  // A quantized file: the learner's linear gets its numbers in f32, and the story is the same.
+  // Attention of a LLaMA is lesson 10's even where it has a single head, as the list says.
   const Folder folder;
+  Config single = load_config(weights_directory() / "stories");
+  single.num_heads = single.num_kv_heads = 1;
+  save_random_llama(folder.path(), single, DType::f32, 1);
+  std::filesystem::copy(weights_directory() / "stories/tokenizer.json", folder.path());
+  CHECK(learner.types("generate --mine --model " + folder.path().string() + " " + story) == 0);
+  CHECK(!lines_with("runs 10_grouped_query", learner.text).empty());
+  CHECK(lines_with("runs 08_kv_cache", learner.text).empty());
+
+  // A quantized file: the learner's linear gets its numbers in f32, and the story is the same.
   const std::string quantized = (folder / "stories.gguf").string();
   CHECK(learner.types("convert " + (weights_directory() / "stories").string() + " " + quantized + " --dtype q8_0") ==
         0);

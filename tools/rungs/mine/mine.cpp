@@ -17,11 +17,16 @@ constexpr Role roles[] = {{1, "linear", true, true},
                           {14, "encode, decode, decode_next", true, false},
                           {15, "rotary_table, output_weight, llama_forward, generate", true, false}};
 
-Backend backend_of(const DeviceChoice&) {
+static MineOps& mine_ops() {
   static MineOps ops;
   return ops;
 }
 
-std::unique_ptr<Engine> make_engine(const DeviceChoice& device) { return my_engine(backend_of(device), roles); }
+Backend backend_of(const DeviceChoice&) { return mine_ops(); }
+
+std::unique_ptr<Engine> make_engine(const DeviceChoice& device) {
+  return my_engine(backend_of(device), roles, nullptr,
+                   [](const Config& config) { mine_ops().runs(config.is_llama()); });
+}
 
 }  // namespace rungs

@@ -50,9 +50,8 @@ void MineOps::layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, con
 void MineOps::relu(Tensor& x) { passed(4) ? lesson_04::relu(x) : cpu_.relu(x); }
 
 void MineOps::sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
-  const bool one_head = q.dim(1) == 1;
-  if (!passed(one_head ? 8 : 10) || options != AttentionOptions{}) return cpu_.sdpa(out, q, k, v, options);
-  if (!one_head) return lesson_10::sdpa(out, q, k, v);
+  if (!passed(llama_ ? 10 : 8) || options != AttentionOptions{}) return cpu_.sdpa(out, q, k, v, options);
+  if (llama_) return lesson_10::sdpa(out, q, k, v);
   const Shape queries{q.dim(0), q.dim(2)}, keys{k.dim(0), k.dim(2)};  // lesson 8 has no heads yet
   Tensor read = out.reshaped(queries);
   lesson_08::sdpa(read, q.reshaped(queries), k.reshaped(keys), v.reshaped(keys));

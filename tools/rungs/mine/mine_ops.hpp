@@ -12,6 +12,8 @@ namespace rungs {
 class MineOps final : public Ops {
  public:
   operator Backend() { return {cpu_, *this, plain_}; }
+  /// From now on a LLaMA, whose attention is lesson 10's, or the decoder of part I, whose attention is lesson 8's.
+  void runs(bool llama) { llama_ = llama; }
 
   void copy(Tensor& out, const Tensor& x) override { cpu_.copy(out, x); }
   void embedding(Tensor& out, const Tensor& table, const Tensor& index) override;
@@ -32,6 +34,7 @@ class MineOps final : public Ops {
   const Tensor& wide(const Tensor& weight);
   CpuOps cpu_;
   Steps plain_{*this};
+  bool llama_ = true;
   std::map<const void*, Tensor> wide_;  // weights of 16 bits, as the lessons read them
 };
 

@@ -104,8 +104,8 @@ class Shown {
 
 class MyEngine final : public Engine {
  public:
-  MyEngine(const Backend& backend, std::span<const Role> roles, OpenLlama open_llama)
-      : Engine(backend), roles_(roles), open_llama_(open_llama) {}
+  MyEngine(const Backend& backend, std::span<const Role> roles, OpenLlama open_llama, void (*opens)(const Config&))
+      : Engine(backend), roles_(roles), open_llama_(open_llama), opens_(opens) {}
 
   std::vector<EnginePart> parts(const Config& config) const override {
     std::vector<EnginePart> list;
@@ -142,7 +142,9 @@ class MyEngine final : public Engine {
   }
 
   std::unique_ptr<Model> model(const std::filesystem::path& path, const LoadOptions& options) override {
-    if (!(takes_part(15) || open_llama_) || !load_config(path).is_llama()) return Engine::model(path, options);
+    const Config config = load_config(path);
+    if (opens_) opens_(config);
+    if (!(takes_part(15) || open_llama_) || !config.is_llama()) return Engine::model(path, options);
     if (open_llama_) return open_llama_(path, options);
     return std::make_unique<MyLlama>(backend_, path, options);
   }
@@ -176,14 +178,16 @@ class MyEngine final : public Engine {
 
   std::span<const Role> roles_;
   OpenLlama open_llama_;
+  void (*opens_)(const Config&);
   bool byte_level_ = false;
   std::unique_ptr<Tokenizer> library_;
 };
 
 }  // namespace
 
-std::unique_ptr<Engine> my_engine(const Backend& backend, std::span<const Role> roles, OpenLlama open_llama) {
-  return std::make_unique<MyEngine>(backend, roles, open_llama);
+std::unique_ptr<Engine> my_engine(const Backend& backend, std::span<const Role> roles, OpenLlama open_llama,
+                                  void (*opens)(const Config&)) {
+  return std::make_unique<MyEngine>(backend, roles, open_llama, opens);
 }
 
 }  // namespace rungs

@@ -19,7 +19,8 @@ struct Role {
 using OpenLlama = std::unique_ptr<Model> (*)(const std::filesystem::path& path, const LoadOptions& options);
 
 /// `roles`: what takes part beside `backend`, which outlives the engine. `open_llama`: null where the model is the
-/// library's, or that of lesson 15 if it takes part.
-std::unique_ptr<Engine> my_engine(const Backend& backend, std::span<const Role> roles, OpenLlama open_llama = nullptr);
+/// library's, or that of lesson 15 if it takes part. `opens` is told which model is opened, before it is.
+std::unique_ptr<Engine> my_engine(const Backend& backend, std::span<const Role> roles, OpenLlama open_llama = nullptr,
+                                  void (*opens)(const Config&) = nullptr);
 
 }  // namespace rungs
