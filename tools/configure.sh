@@ -1,6 +1,7 @@
 #!/bin/sh
 # Makes build/PRESET ready to build, where it is not: installs what is missing, then runs CMake. A folder that was made
-# for another path or another kind of processor is configured afresh. Costs a moment where nothing is to do.
+# for another path or another kind of processor is configured afresh, and one that is older than the last installation of
+# packages looks for them again. Costs a moment where nothing is to do.
 # Usage: tools/configure.sh PRESET [CMAKE_OPTION...]
 set -eu
 cd "$(dirname "$0")/.."
@@ -19,7 +20,7 @@ if [ -f "$folder/CMakeCache.txt" ]; then
   fi
 fi
 [ -n "$fresh" ] || [ $# -gt 0 ] || [ ! -f "$folder/build.ninja" ] || [ cmake/dependencies.txt -nt "$folder/build.ninja" ] ||
-  [ CMakePresets.json -nt "$folder/build.ninja" ] || exit 0
+  [ CMakePresets.json -nt "$folder/build.ninja" ] || [ build/setup.log -nt "$folder/build.ninja" ] || exit 0
 
 tools/setup.sh needed
 tools/quietly.sh build/configure.log cmake --preset "$preset" $fresh "$@"
