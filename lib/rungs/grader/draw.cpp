@@ -39,11 +39,29 @@ Tensor drawn_floats(const Tensor& t, Random& random) {
   return drawn;
 }
 
+/// The characters of a text in another order. text: (byte), UTF-8; a byte that begins none belongs to the one before
+/// it.
+Tensor shuffled_characters(const Tensor& text, Random& random) {
+  std::vector<std::vector<int32_t>> characters;
+  for (int64_t i = 0; i < text.count(); ++i) {
+    const int32_t byte = text.at<int32_t>(i);
+    const bool goes_on = (byte & 0xc0) == 0x80 && !characters.empty();
+    if (!goes_on) characters.emplace_back();
+    characters.back().push_back(byte);
+  }
+  std::shuffle(characters.begin(), characters.end(), random);
+  Tensor shuffled = text.copy();
+  int32_t* to = shuffled.data<int32_t>();
+  for (const auto& character : characters) to = std::copy(character.begin(), character.end(), to);
+  return shuffled;
+}
+
 /// The tensor drawn anew; nothing for one that says how the case is computed.
 ConstTensor drawn_from(const std::string& name, const Tensor& t, Random& random) {
-  static const std::set<std::string> tokens{"tokens", "prompt", "ids", "before", "beside"};
+  static const std::set<std::string> tokens{"tokens", "prompt", "ids", "before", "beside"}, texts{"text", "piece"};
   if (t.count() == 0) return {};
   if (t.dtype() == DType::f32) return drawn_floats(t, random);
+  if (t.dtype() == DType::i32 && texts.count(name)) return shuffled_characters(t, random);
   Tensor drawn = t.copy();
   if (t.dtype() == DType::i32 && tokens.count(name)) {
     std::shuffle(drawn.data<int32_t>(), drawn.data<int32_t>() + t.count(), random);
