@@ -1,5 +1,6 @@
 #include "kernels/launch.cuh"
 #include "kernels/rope/rope.hpp"
+#include "kernels/rope/rotate.cuh"
 
 namespace rungs {
 
@@ -14,9 +15,10 @@ __global__ void rope_thread_per_pair(float* x, RopePointers rotary, const int* p
   const size_t angle = size_t(position[head / H]) * half + i;
   float* x_h = x + head * D;  // x[n, h, :]
 
-  const float a = x_h[i], b = x_h[i + half], cos = rotary.cos[angle], sin = rotary.sin[angle];
-  x_h[i] = a * cos - b * sin;
-  x_h[i + half] = b * cos + a * sin;
+  float a = x_h[i], b = x_h[i + half];
+  rotate(a, b, rotary.cos[angle], rotary.sin[angle]);
+  x_h[i] = a;
+  x_h[i + half] = b;
 }
 
 void rope_01(float* x, const RopePointers& rotary, const int* position, int N, int H, int D, cudaStream_t stream) {

@@ -1,5 +1,6 @@
 #include "kernels/launch.cuh"
 #include "kernels/rope/rope.hpp"
+#include "kernels/rope/rotate.cuh"
 
 namespace rungs {
 
@@ -35,16 +36,13 @@ __global__ void rope_append(float* q, CacheRows cache, QkvRows from, RopePointer
     out = cache.v + (row * G + (head - H - G)) * D;
   }
 
-  const float a = in[i], b = in[i + half];
+  float a = in[i], b = in[i + half];
   if (head < H + G) {
     const size_t angle = size_t(position) * half + i;
-    const float cos = rotary.cos[angle], sin = rotary.sin[angle];
-    out[i] = a * cos - b * sin;
-    out[i + half] = b * cos + a * sin;
-  } else {
-    out[i] = a;
-    out[i + half] = b;
+    rotate(a, b, rotary.cos[angle], rotary.sin[angle]);
   }
+  out[i] = a;
+  out[i + half] = b;
 }
 
 static void launch_append(float* q, const CacheRows& cache, const QkvRows& from, const RopePointers& rotary, int N,
