@@ -6,9 +6,9 @@
 // both are atomic. So the checker needs no luck with the order in which threads happen to run.
 //   Time is cut into intervals, numbered through the whole program; a new one begins at each __syncthreads, block and
 // launch, which run one after the other here. Two accesses in different intervals of one block are ordered. Two of
-// different blocks of a launch never are (a __threadfence with an atomic flag would do it; the checker does not know
-// this and would call it a race). In one interval, two threads of different warps are not ordered; two of one warp
-// are if a chain of __syncwarp leads from one to the other: WarpOrder.
+// different blocks of a launch are only where fences and an atomic order them: BlockOrder. In one interval, two threads
+// of different warps are not ordered; two of one warp are if a chain of __syncwarp leads from one to the other:
+// WarpOrder.
 //   For each few bytes the last write and the reads after it are kept, as far as they can matter: Cell.
 //
 // What nobody has written. A read of shared memory that no thread of the block has written is held until the next
@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "cuda_runtime.h"
+#include "kernels/emulator/checker/block_order.hpp"
 #include "kernels/emulator/checker/count.hpp"
 #include "kernels/emulator/checker/shadow.hpp"
 #include "kernels/emulator/checker/source_line.hpp"
@@ -93,6 +94,7 @@ struct BlockStart {
 uint32_t interval = 1;  // now
 uint32_t first_of_block = 1, first_of_launch = 1;
 WarpOrder warps[32];
+BlockOrder block_order;
 std::optional<HeldRead> held;
 std::vector<BlockStart> blocks;
 std::map<uintptr_t, size_t> freed;  // what was device memory, until it is again
@@ -203,8 +205,9 @@ std::string stray_text(uintptr_t address, unsigned bytes, Kind kind, uint32_t si
 /// The lanes of `before` that race with `now`; 0: it is ordered, or allowed.
 unsigned rivals(const Access& before, const Access& now) {
   if (before.kind == now.kind && (now.kind == Kind::read || now.kind == Kind::atomic)) return 0;
-  if (before.interval < first_of_block) return before.lanes;  // another block
-  if (before.interval < interval) return 0;                   // a barrier stands between
+  if (before.interval < first_of_block)  // another block
+    return block_order.before(before, now.warp * 32 + now.lane, interval) ? 0 : before.lanes;
+  if (before.interval < interval) return 0;  // a barrier stands between
   if (before.warp != now.warp) return before.lanes;
   return warps[now.warp].unordered(before, now.lane);
 }
@@ -381,12 +384,14 @@ void checked_launch_begins(const std::string&) {
   begin_interval();
   first_of_launch = interval;
   blocks.clear();
+  block_order.begin_launch();
 }
 
 void checked_block_begins(unsigned char* dynamic_shared, size_t bytes) {
   begin_interval();
   first_of_block = interval;
   blocks.push_back({interval, blockIdx});
+  block_order.begin_block(interval);
   held.reset();
   const uintptr_t begin = uintptr_t(dynamic_shared);
   if (begin == dynamic_now && bytes == dynamic_bytes) return;
@@ -417,6 +422,16 @@ void checked_access(uintptr_t address, unsigned bytes, bool write, void* program
 void checked_atomic(uintptr_t address, unsigned bytes, void* program_counter) {
   const InChecker guard;
   see(address, bytes, Kind::atomic, site_of(program_counter));
+  block_order.atomic(unsigned(thread_index()), address);
+}
+
+// A tick passes for the calling lane, which parts what it did before from what it does after.
+void checked_fence() {
+  const InChecker guard;
+  const unsigned thread = unsigned(thread_index());
+  WarpOrder& warp = warps[thread / 32];
+  warp.meet(1u << thread % 32);
+  block_order.fence(thread, interval, warp.tick);
 }
 
 void checked_copy_begins(uintptr_t destination, uintptr_t source, unsigned bytes, unsigned bytes_read,

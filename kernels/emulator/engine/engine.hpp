@@ -71,6 +71,7 @@ void checked_barrier();  ///< all threads of the block have arrived, none has le
 void checked_warp_barrier(int any_thread_of_the_warp, unsigned mask);
 void checked_access(uintptr_t address, unsigned bytes, bool write, void* program_counter);
 void checked_atomic(uintptr_t address, unsigned bytes, void* program_counter);
+void checked_fence();  ///< __threadfence
 /// cp.async: where it is called, and when the calling thread has waited for it. In between nobody may touch the
 /// destination. `bytes_read` of the source, then zeros.
 void checked_copy_begins(uintptr_t destination, uintptr_t source, unsigned bytes, unsigned bytes_read,

@@ -22,6 +22,12 @@ int barrier(const char* operation, bool vote, Site site);
 /// The block's dynamic shared memory. Fails when the launch gave none.
 void* dynamic_shared();
 
+#ifdef RUNGS_CHECKED
+void checked_fence();
+#else
+inline void checked_fence() {}
+#endif
+
 }  // namespace rungs::emulator
 
 inline void __syncthreads(rungs::emulator::Site site = rungs::emulator::Site::here()) {
@@ -38,5 +44,8 @@ inline int __syncthreads_and(int yes, rungs::emulator::Site site = rungs::emulat
 }
 
 inline void __threadfence_block() {}  // the threads of a block share one OS thread
-inline void __threadfence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
-inline void __threadfence_system() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+inline void __threadfence() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  rungs::emulator::checked_fence();
+}
+inline void __threadfence_system() { __threadfence(); }

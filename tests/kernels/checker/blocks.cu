@@ -99,5 +99,49 @@ const Plant plant_8("atomic and plain", __FILE__, "Only one of the two is atomic
   run_one(right, atomic_and_plain<true>, atomic_and_plain<false>, {2, 1}, p);
 });
 
+// The last block adds up what all have written. `broken`: 1, the blocks' writes have no fence; 2, the last one has none
+// before it reads; 3, the block does not meet before it is counted; 4, every block reads.
+template <int broken>
+__global__ void last_block(float* p, unsigned* count) {
+  __shared__ int last;
+  const int t = threadIdx.x, b = blockIdx.x, blocks = gridDim.x;
+  p[b * 32 + t] = 1.0f;  // fault: last block 1, last block 2, last block 3, last block 4
+  if (broken != 3) __syncthreads();
+  if (t == 0) {
+    if (broken != 1) __threadfence();
+    last = atomicInc(count, blocks - 1) == unsigned(blocks) - 1;
+    if (broken != 2) __threadfence();
+  }
+  __syncthreads();
+  if (!last && broken != 4) return;
+  float sum = 0.0f;
+  for (int i = 0; i < blocks; ++i) sum += p[i * 32 + 31 - t];  // fault: last block 1, last block 2, last block 3
+  __syncthreads();
+  p[blocks * 32 + b * 32 + t] = sum;
+}
+template <int broken>
+void run_last_block(bool right) {
+  DeviceFloats p(8 * 32), count(1);  // the first float is 0, and so are its bits
+  run_one(right, last_block<0>, last_block<broken>, {4, 32}, p, count.as<unsigned>());
+}
+const Plant plant_9("last block 1", __FILE__, "Blocks run in any order", run_last_block<1>);
+const Plant plant_10("last block 2", __FILE__, "Blocks run in any order", run_last_block<2>);
+const Plant plant_11("last block 3", __FILE__, "Blocks run in any order", run_last_block<3>);
+const Plant plant_12("last block 4", __FILE__, "Blocks run in any order", run_last_block<4>);
+
+// One thread a block, so that nobody has to meet; the value goes on through two blocks.
+template <bool right>
+__global__ void handed_on(float* p, unsigned* turn) {
+  p[blockIdx.x] = 2.0f;  // fault: handed on
+  if constexpr (right) __threadfence();
+  const unsigned before = atomicAdd(turn, 1u);
+  __threadfence();
+  if (before == 3) p[4] = p[0] + p[1] + p[2] + p[3];  // fault: handed on
+}
+const Plant plant_13("handed on", __FILE__, "Blocks run in any order", [](bool right) {
+  DeviceFloats p(5), turn(1);
+  run_one(right, handed_on<true>, handed_on<false>, {4, 1}, p, turn.as<unsigned>());
+});
+
 }  // namespace
 }  // namespace rungs::test

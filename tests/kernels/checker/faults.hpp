@@ -35,6 +35,10 @@ class DeviceFloats {
   DeviceFloats(const DeviceFloats&) = delete;
   ~DeviceFloats();
   operator float*() const { return data_; }
+  template <class T>
+  T* as() const {
+    return reinterpret_cast<T*>(data_);
+  }
 
  private:
   float* data_ = nullptr;
