@@ -142,8 +142,12 @@ void add_data_movement(Table& t) {
   add_spaces<u8>(t, "b8"), add_spaces<u16>(t, "b16"), add_spaces<u32>(t, "b32"), add_spaces<u64>(t, "b64");
   add_spaces<f32>(t, "f32"), add_spaces<f64>(t, "f64");
   atomics<u32, u64, s32, f32>(t, "add", []<class T>(T old, T b) -> T { return old + b; });
+  atomics<u32>(t, "inc", []<class T>(T old, T b) -> T { return old >= b ? 0 : old + 1; });
   atomics<u32, u64, s32, s64>(t, "max", []<class T>(T old, T b) -> T { return old > b ? old : b; });
   atomics<u32, u64, s32, s64>(t, "min", []<class T>(T old, T b) -> T { return old < b ? old : b; });
+  // Whoever comes next sees what was written in any case.
+  for (const char* fence : {"membar.gl", "fence.acq_rel.gpu", "fence.sc.gpu"})
+    t[fence] = {"9.7.13.4", Flow::next, [](Thread&, const Instruction&) {}};
   // Device memory has the same addresses in its own space and in all of memory; shared memory lies elsewhere there.
   line(t, "cvta.to.global.u64", "9.7.9.20", [](u64 a) { return a; });
   line(t, "cvta.global.u64", "9.7.9.20", [](u64 a) { return a; });

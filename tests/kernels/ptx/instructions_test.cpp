@@ -178,6 +178,15 @@ TEST_CASE("PTX: an atomic sum gives each thread what was there before it") {
   CHECK(before == 3 * 63 * 64 / 2);
 }
 
+TEST_CASE("PTX: a counter that wraps goes up to its bound and to 0 then, and a fence changes nothing") {
+  const std::string begin = "st.global.u32 [%rd2], ", step = "; membar.gl; atom.global.inc.u32 %r1, [%rd2], 2; ";
+  const std::string end = "fence.acq_rel.gpu; ld.global.u32 %r2, [%rd2]; st.global.v2.u32 [%rd1], {%r1, %r2};";
+  CHECK(results(begin + "0" + step + end, {0})[0] == 0x1'0000'0000ull);
+  CHECK(results(begin + "1" + step + end, {0})[0] == 0x2'0000'0001ull);
+  CHECK(results(begin + "2" + step + end, {0})[0] == 2);
+  CHECK(results(begin + "7" + step + end, {0})[0] == 7);
+}
+
 TEST_CASE("PTX: a copy is there after the wait for its group and not before") {
   const std::string begin = R"(
       cp.async.cg.shared.global [tile], [%rd2], 16, 12;
