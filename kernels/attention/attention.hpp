@@ -12,6 +12,8 @@
 
 #include <cstddef>
 
+#include "kernels/rope/rope.hpp"
+
 namespace rungs {
 
 /// Rung 1, naive: three kernels with all scores in memory between them.
@@ -44,6 +46,15 @@ size_t attention_04_workspace(int N, int capacity, int H, int G, int D);
 /// Rung 5, tensor cores: rung 3 with mma.sync, each f32 as the sum of three bf16, so that the result is as good as that
 /// of f32. The rung for prefill; for D above 128 it is rung 3. out, q: (T, H, D); k, v: (S, G, D).
 void attention_05(float* out, const float* q, const float* k, const float* v, int T, int S, int H, int G, int D,
+                  cudaStream_t stream);
+
+/// Rung 6, one launch: rope_02_append and rung 4 in one kernel, for decoding. q and k stay as they were; the rotated
+/// key and v go into the cache at [sequence[n], position[n]]. The launch depends on N, G and the capacity alone.
+/// out, q: (N, H, D); k, v: (N, G, D), D even; the rows are of different sequences, as none sees another's new key;
+/// workspace: attention_04_workspace(...) floats; counters: (N, H), 0 before the first launch, and each launch leaves
+/// them so.
+void attention_06(float* out, const float* q, const float* k, const float* v, const CacheRows& cache,
+                  const RopePointers& rotary, float* workspace, unsigned* counters, int N, int H, int G, int D,
                   cudaStream_t stream);
 
 }  // namespace rungs
