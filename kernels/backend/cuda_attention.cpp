@@ -91,6 +91,19 @@ void CudaOps::norm_qkv(const Qkv& out, Tensor& normed, const Tensor& x, const No
   apply_rope(out.k, rope, rows.position);
 }
 
+// A few rows of different sequences: RoPE, append and attention in one launch.
+void CudaOps::rotate_append_attend(Tensor& out, const Qkv& s, const RopeTables& rope, const Rows& rows,
+                                   LayerCache& cache, const AttentionOptions& options) {
+  const int N = as_int(s.q.dim(0)), D = as_int(s.q.cols()), H = as_int(s.q.dim(1)), G = as_int(s.k.dim(1));
+  require(Place::gpu, out.shape() == s.q.shape() && cache.k.cols() == D && H % G == 0, "attention(out, q, cache)", out,
+          s.q, cache.k);
+  require_taken(options, D);
+  const CacheRows to = cache_rows(cache, rows);
+  float* workspace = split_keys_.need<float>(int64_t(attention_04_workspace(N, to.capacity, H, G, D)));
+  attention_06(out.data(), s.q.data(), s.k.data(), s.v.data(), to, {rope.cos.data(), rope.sin.data()}, workspace,
+               counters_.need_zeros<unsigned>(int64_t(N) * H, stream_), N, H, G, D, stream_);
+}
+
 // Rotated keys go straight into the cache. Many rows are one product with the three weights, where these are packed.
 void CudaOps::self_attention(Tensor& out, const Qkv& s, Tensor& normed, const Tensor& x, const NormRef& norm,
                              const QkvWeights& w, const RopeTables& rope, const Rows& rows, LayerCache* cache,
@@ -99,6 +112,7 @@ void CudaOps::self_attention(Tensor& out, const Qkv& s, Tensor& normed, const Te
   if (!cache || taps_are_watched() || (few ? !project(s, x, norm, w) : !w.packed))
     return Steps::self_attention(out, s, normed, x, norm, w, rope, rows, cache, options);
   require_rope(Place::gpu, s.q, rope.cos, rope.sin, rows.position);
+  if (few && rows.is_decode()) return rotate_append_attend(out, s, rope, rows, *cache, options);
   const int N = as_int(x.rows()), D = as_int(s.q.cols()), H = as_int(s.q.dim(1)), G = as_int(s.k.dim(1));
   const RopePointers tables{rope.cos.data(), rope.sin.data()};
   const CacheRows to = cache_rows(*cache, rows);

@@ -61,6 +61,8 @@ void* Workspace::need_bytes(size_t bytes) {
   return memory_.get();
 }
 
+void Workspace::clear(cudaStream_t stream) { CUDA_CHECK(cudaMemsetAsync(memory_.get(), 0, bytes_, stream)); }
+
 CudaDevice::CudaDevice() : Steps(static_cast<Ops&>(*this)) {
   require_cuda_device();
   CUDA_CHECK(cudaStreamCreate(&stream_));

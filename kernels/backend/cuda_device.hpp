@@ -32,8 +32,17 @@ class Workspace {
   T* need(int64_t n) {
     return static_cast<T*>(need_bytes(size_t(n) * sizeof(T)));
   }
+  /// The same, all zeros when it is new: for what every launch on `stream` leaves at zero. \throws CudaError
+  template <class T>
+  T* need_zeros(int64_t n, cudaStream_t stream) {
+    const size_t before = bytes_;
+    T* memory = need<T>(n);
+    if (bytes_ > before) clear(stream);
+    return memory;
+  }
 
  private:
+  void clear(cudaStream_t stream);
   void* need_bytes(size_t bytes);
   Tensor::Memory memory_{nullptr, nullptr};
   size_t bytes_ = 0;

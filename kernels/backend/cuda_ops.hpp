@@ -56,12 +56,15 @@ class CudaOps : public CudaDevice {
   void matmul_in_parts(float* c, const bf16* a, const Tensor& b, int M);
   void sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, const LayerCache& cache,
                    const AttentionOptions& options);
+  void rotate_append_attend(Tensor& out, const Qkv& s, const RopeTables& rope, const Rows& rows, LayerCache& cache,
+                            const AttentionOptions& options);
   void capture(CapturedStep& step, const std::function<void()>& launches);
   void forget_captured();
 
   Workspace parts_;       // (N, 2C) bf16: activations in two parts, for tensor cores
   Workspace packed_;      // what one product of packed projections gives
-  Workspace split_keys_;  // of attention_04
+  Workspace split_keys_;  // of attention_04 and attention_06
+  Workspace counters_;    // of attention_06
   std::vector<CapturedStep> captured_;
   int64_t frees_ = 0;  // when the steps were captured
 };

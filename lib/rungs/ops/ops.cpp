@@ -4,6 +4,14 @@
 
 namespace rungs {
 
+bool Rows::is_decode() const {
+  if (int64_t(segments.size()) != token.count()) return false;
+  for (size_t i = 1; i < segments.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (segments[i].sequence == segments[j].sequence) return false;
+  return true;
+}
+
 void attention_by_segment(Ops& ops, Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
                           LayerCache* cache, const AttentionOptions& options) {
   for (const Segment& s : rows.segments) {

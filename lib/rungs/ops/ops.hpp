@@ -25,8 +25,8 @@ struct Rows {
   Tensor logit_rows;                 ///< (M) i32: the rows whose logits the caller wants
   std::vector<Segment> segments;     ///< the same rows, segment by segment, on the host
 
-  /// A decoding step: no row follows the one before it in the same sequence.
-  bool is_decode() const { return int64_t(segments.size()) == token.count(); }
+  /// A decoding step: each row is of a sequence of its own.
+  bool is_decode() const;
 };
 
 /// One layer's keys and values: row p of sequence b belongs to the token at position p. In a paged cache, which the
