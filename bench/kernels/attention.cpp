@@ -75,6 +75,12 @@ void measure_decode(Bench& bench) {
   Rotated<int> sequence(1, 1), position(1, 1);
   q.fill(1, 2), k.fill(2, 2), v.fill(3);
   sequence.upload({0}), position.upload({capacity - 1});
+  // Rung 6 writes the newest key and value itself, which are the same in each call, and RoPE by no angle.
+  const size_t of_row = size_t(h.G) * h.D, angles = size_t(capacity) * h.D / 2;
+  Rotated<float> new_k(of_row, 1), new_v(of_row, 1), cos(angles, 1), sin(angles, 1);
+  Rotated<unsigned> counters(size_t(h.H), 1);
+  new_k.fill(4, 2), new_v.fill(5), cos.fill(6, 0, 1), sin.fill(7, 0, 0);
+  counters.upload(std::vector<unsigned>(size_t(h.H), 0));
   const auto poison = [&] { out.poison(), workspace.poison(); };
   const auto fault = [&](int turn) {
     const auto got = out.download(turn), from = q.download(turn), keys = k.download(turn), values = v.download(turn);
@@ -97,6 +103,12 @@ void measure_decode(Bench& bench) {
                                 h.D, nullptr);
                  },
                  poison, fault, "25% (50%)"});
+  bench.measure({"06 one launch", bytes,
+                 [&](int t) {
+                   attention_06(out[t], q[t], new_k[0], new_v[0], {k[t], v[t], sequence[0], position[0], capacity},
+                                {cos[0], sin[0]}, workspace[0], counters[0], 1, h.H, h.G, h.D, nullptr);
+                 },
+                 poison, fault});
 }
 
 }  // namespace
