@@ -65,6 +65,8 @@ mutant "a shuffle down instead of across" "$softmax" softmax_warp_per_row 1 'syn
 mutant "the smallest instead of the largest" "softmax of scores far*" softmax_warp_per_row 0 'max\.f32' 'min.f32'
 mutant "a register that nobody wrote" "$matmul" matmul_shared_tile 0 'mov\.f32\s+%f\d+, 0f00000000;' ''
 mutant "an atomic sum adds twice" "top_p cuts equal*" probabilities_of_chunk 0 '(atom\.shared\.add\.u32.*), 1;' '$1, 2;'
+mutant "a counter that is not set back" "attention_06: the same*" attention_one_launch 0 '(atom\.global)\.inc(\.u32.*), *%r\d+;' '$1.add$2, 1;'
+mutant "the newest key's other half" "attention_06: the first*" attention_one_launch 0 'neg\.f32' 'mov.f32'
 mutant "an instruction that is not known" "$matmul" matmul_shared_tile 1 'fma\.rn\.f32' 'fma.rz.f32' "unknown instruction: fma.rz.f32"
 mutant "a loop without an end" "$matmul" matmul_shared_tile 1 'bar\.sync\s+0;' '$LOOP: bra $LOOP;' "an endless loop"
 
