@@ -17,6 +17,7 @@ struct LaunchShape {
   dim3 grid, block;
   size_t shared_bytes = 0;        ///< of dynamic shared memory; above 48 KB it is asked for
   cudaStream_t stream = nullptr;  ///< the launch does not wait for the kernel
+  bool overlap = false;           ///< may begin before the kernels before it end: overlap.cuh says what it then must do
 };
 
 /// How many pieces of size `size` cover n.
@@ -30,6 +31,10 @@ void check_cuda(cudaError_t result, const char* call, const char* file, int line
 
 /// Asks a GPU for dynamic shared memory beyond the 48 KB that a kernel may have unasked. \throws CudaError
 void allow_shared(const void* kernel, const LaunchShape& shape);
+
+/// Whether LaunchShape::overlap has an effect: from compute capability 9.0 on, with a CUDA that can capture it (12.3),
+/// and not where the environment variable RUNGS_OVERLAP is 0. Otherwise such a launch is an ordinary one.
+bool launches_overlap();
 
 /// \throws CudaError naming the kernel, its shape and the limit that it broke, when `result` is not cudaSuccess.
 void check_launch(cudaError_t result, const void* kernel, const LaunchShape& shape);
@@ -45,13 +50,21 @@ void launch(void (*kernel)(P...), const LaunchShape& shape, A&&... arguments) {
   const void* address = reinterpret_cast<const void*>(kernel);
 #ifdef __CUDACC__
   if (shape.shared_bytes > 48 * 1024) allow_shared(address, shape);
+  if (shape.overlap && launches_overlap()) {
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    const cudaLaunchConfig_t config = {shape.grid, shape.block, shape.shared_bytes, shape.stream, &attribute, 1};
+    check_launch(cudaLaunchKernelEx(&config, kernel, std::forward<A>(arguments)...), address, shape);
+    return;
+  }
   kernel<<<shape.grid, shape.block, shape.shared_bytes, shape.stream>>>(static_cast<P>(std::forward<A>(arguments))...);
   check_launch(cudaGetLastError(), address, shape);
 #else
   using Call = emulator::Call<P...>;
   const Call call{kernel, {static_cast<P>(std::forward<A>(arguments))...}};
-  emulator::launch(
-      {address, shape.grid, shape.block, shape.shared_bytes, shape.stream, &call, sizeof call, Call::run, Call::copy});
+  emulator::launch({address, shape.grid, shape.block, shape.shared_bytes, shape.stream, shape.overlap, &call,
+                    sizeof call, Call::run, Call::copy});
 #endif
 }
 

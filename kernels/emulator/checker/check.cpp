@@ -14,6 +14,12 @@
 // What nobody has written. A read of shared memory that no thread of the block has written is held until the next
 // barrier: if another thread writes there before it, it is a race, because a barrier is missing; otherwise the
 // memory is uninitialised. The same for device memory that neither a kernel nor a copy has written.
+//
+// What comes too early. A kernel that may overlap those before it (programmatic dependent launch) begins, at worst,
+// when they have done nothing yet. Until a thread has waited for them it may write no device memory, and may read none
+// that one of them writes. They are the launches since the last one that overlaps nothing, that one included, or since
+// the stream last waited for all. Two neighbours are not enough: when the second lets the third begin, the first may
+// still run.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -93,6 +99,7 @@ struct BlockStart {
 
 uint32_t interval = 1;  // now
 uint32_t first_of_block = 1, first_of_launch = 1;
+uint32_t first_that_may_run = 1;  // the first interval of kernels that this one may overlap
 WarpOrder warps[32];
 BlockOrder block_order;
 std::optional<HeldRead> held;
@@ -169,6 +176,14 @@ std::string unwritten_text(const HeldRead& read) {
                      read.region->shared ? "shared" : "device", bytes_of(*read.region, read.offset, read.bytes),
                      source_text(read.site),
                      read.region->shared ? "no thread of the block" : "neither a kernel nor a copy");
+}
+
+std::string early_text(const Region& region, size_t offset, unsigned bytes, Kind kind, uint32_t site,
+                       const Access* earlier) {
+  return fmt::format(
+      "too early: this thread {} {} at {} before it waited for the kernels before it{}", verb(kind, false),
+      bytes_of(region, offset, bytes), source_text(site),
+      earlier ? fmt::format(", one of which {} it at {}", verb(earlier->kind, true), source_text(earlier->site)) : "");
 }
 
 std::string overrun_text(const Region& region, unsigned bytes, Kind kind, uint32_t site) {
@@ -301,6 +316,22 @@ Region* find_region(uintptr_t address, unsigned bytes, Kind kind, uint32_t site)
   return nullptr;
 }
 
+/// What a kernel that may still run did to these bytes, or null.
+const Access* change_by_earlier_kernel(const Region& region, size_t offset, unsigned bytes) {
+  for (size_t at = offset / region.granule; at * region.granule < offset + bytes; ++at) {
+    const Cell& cell = region.cells[at];
+    for (const Access* access : {&cell.write, &cell.since[0], &cell.since[1], &cell.elsewhere})
+      if (access->kind != Kind::read && access->interval >= first_that_may_run) return access;
+  }
+  return nullptr;
+}
+
+/// An access to device memory by a thread that has not waited for the kernels before its own.
+void require_not_too_early(const Region& region, size_t offset, unsigned bytes, Kind kind, uint32_t site) {
+  const Access* earlier = kind == Kind::read ? change_by_earlier_kernel(region, offset, bytes) : nullptr;
+  if (earlier || kind != Kind::read) fail(early_text(region, offset, bytes, kind, site, earlier));
+}
+
 void see(uintptr_t address, unsigned bytes, Kind kind, uint32_t site) {
   Region* region = find_region(address, bytes, kind, site);
   if (!region) return;
@@ -312,7 +343,8 @@ void see(uintptr_t address, unsigned bytes, Kind kind, uint32_t site) {
     count_access(offset, bytes, kind, region->shared, site);
   } else {
     const unsigned odd = unsigned(offset | bytes) & (region->granule - 1);
-    if (odd) region->refine(odd & -odd, region->shared ? first_of_block : first_of_launch);
+    if (odd) region->refine(odd & -odd, region->shared ? first_of_block : first_that_may_run);
+    if (!region->shared && !has_waited()) require_not_too_early(*region, offset, bytes, kind, site);
     const Access now = access_now(kind, site);
     const unsigned granule = region->granule;
     for (size_t at = offset; at < offset + bytes; at += granule) {
@@ -372,7 +404,7 @@ void checked_host_write(uintptr_t begin, size_t bytes) {
   }
 }
 
-void checked_launch_begins(const std::string&) {
+void checked_launch_begins(const std::string&, bool overlap) {
   static const bool once = [] {
     for (const SharedArray& array : shared_arrays()) {
       const std::string name = array.name.substr(array.name.rfind(':') + 1);  // the message names the kernel anyway
@@ -383,9 +415,12 @@ void checked_launch_begins(const std::string&) {
   static_cast<void>(once);
   begin_interval();
   first_of_launch = interval;
+  if (!overlap) first_that_may_run = interval;
   blocks.clear();
   block_order.begin_launch();
 }
+
+void checked_kernels_ended() { first_that_may_run = interval + 1; }
 
 void checked_block_begins(unsigned char* dynamic_shared, size_t bytes) {
   begin_interval();

@@ -14,6 +14,7 @@ bool in_user_code() { return current_multiprocessor && current_multiprocessor->u
 void set_user_code(bool yes) { current_multiprocessor->user_code = yes; }
 int thread_index() { return current_multiprocessor->current; }
 unsigned barrier_count() { return current_multiprocessor->barriers; }
+bool has_waited() { return current_multiprocessor->threads[size_t(current_multiprocessor->current)].waited; }
 std::string where() { return current_multiprocessor->place(current_multiprocessor->current); }
 std::string thread_name(int index) { return "thread " + text_of(current_multiprocessor->threads[size_t(index)].index); }
 

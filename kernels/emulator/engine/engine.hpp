@@ -23,6 +23,7 @@ bool in_user_code();  ///< and the kernel's own code, not the engine's: only the
 void set_user_code(bool yes);
 int thread_index();        ///< of the running CUDA thread: x + blockDim.x * (y + blockDim.y * z)
 unsigned barrier_count();  ///< how many block barriers this block has passed
+bool has_waited();         ///< the thread for the kernels before this one, or the launch does not overlap them
 std::string where();       ///< "kernel matmul_tiled(...), block (1,0,0), thread (3,0,0)"
 std::string thread_name(int index);
 bool on_own_stack(uintptr_t address);
@@ -54,7 +55,7 @@ class DeviceMemoryOpen {
 
 /// \name What the checked build is told: check.cpp; the plain build has none of these
 /// The checker keeps one account without locks: in a checked build blocks run one after the other and static __shared__
-/// arrays are plain statics. All but the first three hold for the running thread, thread_index().
+/// arrays are plain statics. All but the first five hold for the running thread, thread_index().
 ///@{
 /// Before and after an allocation nothing else stands for so many bytes, so that what runs over an end lands in no
 /// other one, and is told alike wherever the system puts memory.
@@ -62,7 +63,9 @@ inline constexpr size_t checked_gap_bytes = 64 << 10;
 void checked_allocation(uintptr_t begin, size_t bytes);
 void checked_free(uintptr_t begin);                      ///< before the memory is given back
 void checked_host_write(uintptr_t begin, size_t bytes);  ///< cudaMemcpy to the device or on it, cudaMemset
-void checked_launch_begins(const std::string& kernel);
+void checked_launch_begins(const std::string& kernel, bool overlap);
+/// What the kernels so far wrote is complete: the host waited for them, or what comes next in the stream does.
+void checked_kernels_ended();
 void checked_block_begins(unsigned char* dynamic_shared, size_t bytes);
 void checked_block_ends();  ///< all threads have returned; may call fail
 void checked_barrier();  ///< all threads of the block have arrived, none has left: held reads are judged; may call fail

@@ -18,6 +18,7 @@ struct Launch {
   dim3 grid, block;
   size_t shared_bytes;
   cudaStream_t stream;
+  bool overlap;           ///< its threads must wait for the kernels before it: cudaGridDependencySynchronize()
   const void* arguments;  ///< a Call<P...>, alive until launch() returns
   size_t argument_bytes;
   void (*call)(const void* arguments);                         ///< runs one thread

@@ -91,7 +91,10 @@ void Multiprocessor::begin_block(uint64_t index) {
   if (plan->order.kind == ThreadOrder::random) choose_order(index);
   started_ = returned_ = arrived_ = votes_ = 0;
   ready_begin_ = ready_end_ = barriers = 0;
-  for (int i = 0; i < count_; ++i) threads[size_t(i)].state = State::not_started;
+  for (int i = 0; i < count_; ++i) {
+    threads[size_t(i)].state = State::not_started;
+    threads[size_t(i)].waited = !plan->launch.overlap;
+  }
   for (int first = 0; first < count_; first += 32) {
     Warp& warp = warps[size_t(first) / 32];
     warp.existing = count_ - first >= 32 ? ~0u : (1u << (count_ - first)) - 1;
@@ -173,6 +176,10 @@ void Multiprocessor::run_thread(int index, Fiber& fiber) {
     fault_.insert(0, "the kernel threw a C++ exception: ");
     fail(std::move(fault_));
   }
+  if (!thread.waited)
+    fail(
+        "the thread returned before it waited for the kernels before this one. The launch lets the kernel begin while "
+        "they run (LaunchShape::overlap), so every thread must wait: cudaGridDependencySynchronize()");
   thread.state = State::returned;
   ++returned_;
 }
@@ -309,5 +316,9 @@ void warp_operation(const char* name, WarpFunction function, unsigned mask, void
 }
 
 void* dynamic_shared() { return current_multiprocessor->dynamic_shared(); }
+
+void wait_for_earlier_kernels() {
+  current_multiprocessor->threads[size_t(current_multiprocessor->current)].waited = true;
+}
 
 }  // namespace rungs::emulator

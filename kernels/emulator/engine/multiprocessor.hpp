@@ -59,6 +59,7 @@ class Multiprocessor {
     Fiber* fiber;
     uint3 index;
     State state;
+    bool waited;  ///< for the kernels before this one
   };
   struct WarpCall {
     const char* name;

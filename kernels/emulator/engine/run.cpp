@@ -125,7 +125,7 @@ void run(const Launch& launch) {
   const std::lock_guard lock(mutex);
 #endif
 #ifdef RUNGS_CHECKED
-  checked_launch_begins(kernel.name);
+  checked_launch_begins(kernel.name, launch.overlap);
 #endif
   ++launched;
   note_block(launch.kernel, unsigned(plan.threads));

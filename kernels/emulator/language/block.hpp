@@ -19,6 +19,9 @@ struct Site {
 /// Waits for all threads of the block. \returns how many of them voted yes.
 int barrier(const char* operation, bool vote, Site site);
 
+/// The calling thread has waited for the kernels before this one, which here have ended when it begins.
+void wait_for_earlier_kernels();
+
 /// The block's dynamic shared memory. Fails when the launch gave none.
 void* dynamic_shared();
 
@@ -42,6 +45,11 @@ inline int __syncthreads_or(int yes, rungs::emulator::Site site = rungs::emulato
 inline int __syncthreads_and(int yes, rungs::emulator::Site site = rungs::emulator::Site::here()) {
   return rungs::emulator::barrier("__syncthreads_and()", yes == 0, site) == 0;
 }
+
+/// Programmatic dependent launch. Kernels run one after the other here, so neither does anything; but whether each
+/// thread waits is noted.
+inline void cudaGridDependencySynchronize() { rungs::emulator::wait_for_earlier_kernels(); }
+inline void cudaTriggerProgrammaticLaunchCompletion() {}
 
 inline void __threadfence_block() {}  // the threads of a block share one OS thread
 inline void __threadfence() {

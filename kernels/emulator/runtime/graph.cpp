@@ -94,7 +94,9 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (!known(stream)) return unknown_stream("cudaStreamSynchronize");
   const bool illegal = (!stream || stream->capture) && illegal_in_capture("cudaStreamSynchronize");
-  return illegal ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+  if (illegal) return cudaErrorStreamCaptureUnsupported;
+  kernels_ended();
+  return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
 
@@ -144,6 +146,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   if (!executable) return report(cudaErrorInvalidValue, "cudaGraphLaunch: no graph");
+  kernels_ended();  // a graph begins after what the stream had to do
   for (const auto& step : executable->steps)
     if (const cudaError_t error = enqueue("cudaGraphLaunch", stream, step)) return error;
   return cudaSuccess;

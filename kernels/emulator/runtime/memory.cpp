@@ -97,6 +97,7 @@ cudaError_t check_copy(const char* call, const void* to, const void* from, size_
 void copy(void* to, const void* from, size_t bytes) {
   if (bytes == 0) return;
   const DeviceMemoryOpen open;
+  kernels_ended();
   std::memmove(to, from, bytes);
 #ifdef RUNGS_CHECKED
   if (allocations().left_at(to)) checked_host_write(uintptr_t(to), bytes);
@@ -106,6 +107,7 @@ void copy(void* to, const void* from, size_t bytes) {
 void set(void* memory, int value, size_t bytes) {
   if (bytes == 0) return;
   const DeviceMemoryOpen open;
+  kernels_ended();
   std::memset(memory, value, bytes);
 #ifdef RUNGS_CHECKED
   checked_host_write(uintptr_t(memory), bytes);

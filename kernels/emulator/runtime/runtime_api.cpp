@@ -84,7 +84,9 @@ cudaError_t cudaDriverGetVersion(int* version) {
 }
 cudaError_t cudaRuntimeGetVersion(int* version) { return cudaDriverGetVersion(version); }
 cudaError_t cudaDeviceSynchronize() {
-  return illegal_in_capture("cudaDeviceSynchronize") ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+  if (illegal_in_capture("cudaDeviceSynchronize")) return cudaErrorStreamCaptureUnsupported;
+  kernels_ended();
+  return cudaSuccess;
 }
 cudaError_t cudaDeviceReset() { return cudaSuccess; }
 

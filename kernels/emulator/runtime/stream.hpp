@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "kernels/emulator/engine/engine.hpp"
 #include "kernels/emulator/runtime/runtime_api.hpp"
 
 namespace rungs::emulator {
@@ -18,6 +19,13 @@ bool being_captured(cudaStream_t stream);
 /// Whether some stream is being captured, so that `call`, which waits for everything or changes memory, is illegal.
 /// Then the error is set and the capture is broken.
 bool illegal_in_capture(const char* call);
+
+/// Tells the checker that whatever follows comes after the end of the kernels so far: the host or the stream waits.
+inline void kernels_ended() {
+#ifdef RUNGS_CHECKED
+  checked_kernels_ended();
+#endif
+}
 
 /// Sets this OS thread's last error and what cudaGetErrorString says of it; gives `error`.
 cudaError_t report(cudaError_t error, std::string text);

@@ -99,6 +99,14 @@ TEST_CASE("what a kernel may not touch") { check_faults("bounds.cu"); }
 TEST_CASE("memory that nobody wrote") { check_faults("unwritten.cu"); }
 TEST_CASE("asynchronous copies") { check_faults("copies.cu"); }
 TEST_CASE("launches that a GPU refuses") { check_faults("launches.cu"); }
+TEST_CASE("a kernel that may begin early waits before it touches what those before it touch") {
+  check_faults("overlap.cu");
+}
+TEST_CASE("a kernel that may begin early need not wait for kernels that have ended") {
+  CHECK_NOTHROW(read_after_the_host_waited());
+  CHECK_NOTHROW(read_after_a_copy());
+  CHECK_NOTHROW(read_after_an_ordinary_kernel());
+}
 
 TEST_SUITE_END();
 

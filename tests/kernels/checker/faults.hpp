@@ -44,6 +44,13 @@ class DeviceFloats {
   float* data_ = nullptr;
 };
 
+/// \name Kernels of overlap.cu that read at once what is complete
+///@{
+void read_after_the_host_waited();
+void read_after_a_copy();
+void read_after_an_ordinary_kernel();
+///@}
+
 /// Launches the right kernel or the broken one.
 template <class... P, class... A>
 void run_one(bool right, void (*kernel)(P...), void (*broken)(P...), const LaunchShape& shape, A&&... arguments) {
