@@ -25,13 +25,27 @@ struct Few {
   float at[width];  ///< in order
 };
 
+/// Words of memory as the f32 that they hold: each one float, or two numbers of 16 bits, the first in its lower half.
+template <class W, int words>
+__device__ inline Few<words * 4 / int(sizeof(W))> in_words(const uint32_t (&word)[words]) {
+  Few<words * 4 / int(sizeof(W))> x;
+#pragma unroll
+  for (int i = 0; i < words; ++i)
+    if constexpr (sizeof(W) == 4) {
+      x.at[i] = __uint_as_float(word[i]);
+    } else {
+      x.at[2 * i] = to_f32(W{uint16_t(word[i] & 0xffff)});
+      x.at[2 * i + 1] = to_f32(W{uint16_t(word[i] >> 16)});
+    }
+  return x;
+}
+
 /// The elements p[0 .. width) in one load of width · sizeof(W) bytes: 2, 4, 8 or 16. p is aligned to that.
 template <int width, class W>
 __device__ inline Few<width> load(const W* p) {
   constexpr int words = width * int(sizeof(W)) / 4;
-  Few<width> x;
   if constexpr (width == 1) {
-    x.at[0] = to_f32(*p);
+    return {{to_f32(*p)}};
   } else {
     static_assert(words == 2 || words == 4, "a load is of 8 or 16 bytes");
     uint32_t word[words];
@@ -42,16 +56,8 @@ __device__ inline Few<width> load(const W* p) {
       const uint2 bits = *reinterpret_cast<const uint2*>(p);
       word[0] = bits.x, word[1] = bits.y;
     }
-#pragma unroll
-    for (int i = 0; i < words; ++i)
-      if constexpr (sizeof(W) == 4) {
-        x.at[i] = __uint_as_float(word[i]);
-      } else {  // the first of two stands in the lower half
-        x.at[2 * i] = to_f32(W{uint16_t(word[i] & 0xffff)});
-        x.at[2 * i + 1] = to_f32(W{uint16_t(word[i] >> 16)});
-      }
+    return in_words<W>(word);
   }
-  return x;
 }
 
 /// p[0 .. width) = x, 16 bytes a store where width is a multiple of 4; p is then aligned to 16 bytes.

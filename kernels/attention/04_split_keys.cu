@@ -5,6 +5,7 @@
 /// with GQA the cache is read once for HEADS of them.
 #include "kernels/attention/attention.hpp"
 #include "kernels/attention/split_keys.cuh"
+#include "kernels/overlap.cuh"
 
 namespace rungs {
 
@@ -21,6 +22,8 @@ template <int WIDTH, int HEADS, bool ALIGNED>
 __global__ void __launch_bounds__(split_warps * 32)
     attention_split_keys(SplitParts parts, const float* q, const float* k, const float* v, const int* sequence,
                          const int* position, int capacity, int H, int G, int D, float scale) {
+  let_next_kernel_begin();
+  wait_for_earlier_kernels();
   const Split split = split_of_block<HEADS>(position, H, G);
   if (split.begin == split.end) return;  // the whole block: nobody waits for it
   using Softmax = OnlineSoftmax<WIDTH, HEADS>;
@@ -46,6 +49,8 @@ __global__ void __launch_bounds__(split_warps * 32)
 /// A block per head and row: thread (x, y) has element x of the splits y, y + blockDim.y, ...
 /// out: (N, H, D); position: (N); blockDim.x: D or more.
 __global__ void attention_combine(float* out, SplitParts parts, const int* position, int splits, int D) {
+  let_next_kernel_begin();
+  wait_for_earlier_kernels();
   DYNAMIC_SHARED(float, slices);  // (blockDim.y, blockDim.x)
   const int h = blockIdx.x, H = gridDim.x, n = blockIdx.y, d = threadIdx.x;
   const int filled = filled_splits(position[n] + 1, splits);
@@ -70,12 +75,12 @@ void attention_04(float* out, const float* q, const float* k, const float* v, co
   const SplitParts parts = parts_in(workspace, N, H, splits);
   with_split_sizes(D, H / G, rows_of_4(D, q, k, v), [&](auto width, auto heads, auto aligned) {
     launch(attention_split_keys<width(), heads(), aligned()>,
-           {split_grid(splits, heads(), N, H, G), split_warps * 32, 0, stream}, parts, q, k, v, sequence, position,
-           capacity, H, G, D, 1.0f / std::sqrt(float(D)));
+           {split_grid(splits, heads(), N, H, G), split_warps * 32, 0, stream, /*overlap=*/true}, parts, q, k, v,
+           sequence, position, capacity, H, G, D, 1.0f / std::sqrt(float(D)));
   });
   const dim3 block(ceil_div(D, 32) * 32, std::clamp(splits / 4, 1, 1024 / (ceil_div(D, 32) * 32)));
-  launch(attention_combine, {dim3(H, N), block, block.x * block.y * sizeof(float), stream}, out, parts, position,
-         splits, D);
+  launch(attention_combine, {dim3(H, N), block, block.x * block.y * sizeof(float), stream, /*overlap=*/true}, out,
+         parts, position, splits, D);
 }
 
 }  // namespace rungs

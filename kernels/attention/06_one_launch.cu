@@ -5,6 +5,7 @@
 /// themselves: the last of a row and slice of heads finds the parts of all others in memory and combines them.
 #include "kernels/attention/attention.hpp"
 #include "kernels/attention/split_keys.cuh"
+#include "kernels/overlap.cuh"
 #include "kernels/rope/rotate.cuh"
 
 namespace rungs {
@@ -37,6 +38,8 @@ template <int WIDTH, int HEADS, bool ALIGNED>
 __global__ void __launch_bounds__(split_warps * 32)
     attention_one_launch(float* out, SplitParts parts, unsigned* counters, const float* q, const float* k,
                          const float* v, CacheRows cache, RopePointers rotary, int H, int G, int D, float scale) {
+  let_next_kernel_begin();
+  wait_for_earlier_kernels();
   const Split split = split_of_block<HEADS>(cache.position, H, G);
   if (split.begin == split.end) return;  // nobody waits for it or counts it
   using Softmax = OnlineSoftmax<WIDTH, HEADS>;
@@ -112,8 +115,8 @@ void attention_06(float* out, const float* q, const float* k, const float* v, co
                                  rotary.cos, rotary.sin);
   with_split_sizes(D, H / G, aligned, [&](auto width, auto heads, auto four) {
     launch(attention_one_launch<width(), heads(), four()>,
-           {split_grid(splits, heads(), N, H, G), split_warps * 32, 0, stream}, out, parts_in(workspace, N, H, splits),
-           counters, q, k, v, cache, rotary, H, G, D, 1.0f / std::sqrt(float(D)));
+           {split_grid(splits, heads(), N, H, G), split_warps * 32, 0, stream, /*overlap=*/true}, out,
+           parts_in(workspace, N, H, splits), counters, q, k, v, cache, rotary, H, G, D, 1.0f / std::sqrt(float(D)));
   });
 }
 

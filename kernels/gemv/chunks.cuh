@@ -1,6 +1,8 @@
 /// Weights 16 bytes at a time.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/floats.cuh"
 
 namespace rungs {
@@ -9,28 +11,54 @@ namespace rungs {
 template <class W>
 constexpr int chunk = 16 / int(sizeof(W));
 
-/// The elements [c, c + chunk<W>) of a row of C, as f32. With `aligned`, which promises that every row starts at a
-/// multiple of 16 bytes and ends at one, that is a load of 16 bytes; else one by one, and zeros beyond the end.
+/// A chunk of weights that may still be on its way from memory. With `aligned` these are its bits, which nobody touches
+/// before they are used, so that no thread waits for them earlier.
 template <bool aligned, class W>
-__device__ inline Few<chunk<W>> weights_at(const W* row, int c, int C) {
-  Few<chunk<W>> w = {};
-  if constexpr (!aligned) {
+struct Chunk {
+  std::conditional_t<aligned, uint4, Few<chunk<W>>> bits;
+};
+
+/// Begins to load the elements [c, c + chunk<W>) of a row of C. With `aligned`, which promises that every row starts at
+/// a multiple of 16 bytes and ends at one, that is a load of 16 bytes; else one by one, and zeros beyond the end.
+template <bool aligned, class W>
+__device__ inline Chunk<aligned, W> load_chunk(const W* row, int c, int C) {
+  Chunk<aligned, W> w = {};
+  if constexpr (aligned) {
+    w.bits = *reinterpret_cast<const uint4*>(row + c);
+  } else {
     for (int e = 0; e < chunk<W>; ++e)
       if (c + e < C) {
         if constexpr (sizeof(W) == 1)
-          w.at[e] = float(row[c + e]);
+          w.bits.at[e] = float(row[c + e]);
         else
-          w.at[e] = to_f32(row[c + e]);
+          w.bits.at[e] = to_f32(row[c + e]);
       }
-  } else if constexpr (sizeof(W) == 1) {
-    const uint4 bits = *reinterpret_cast<const uint4*>(row + c);
-    const uint32_t word[4] = {bits.x, bits.y, bits.z, bits.w};
-#pragma unroll
-    for (int e = 0; e < chunk<W>; ++e) w.at[e] = float(int8_t(word[e / 4] >> (e % 4 * 8) & 0xff));
-  } else {
-    w = load<chunk<W>>(row + c);
   }
   return w;
+}
+
+/// What was loaded, as f32.
+template <bool aligned, class W>
+__device__ inline Few<chunk<W>> values(const Chunk<aligned, W>& w) {
+  if constexpr (!aligned) {
+    return w.bits;
+  } else {
+    const uint32_t word[4] = {w.bits.x, w.bits.y, w.bits.z, w.bits.w};
+    if constexpr (sizeof(W) == 1) {
+      Few<16> x;
+#pragma unroll
+      for (int e = 0; e < 16; ++e) x.at[e] = float(int8_t(word[e / 4] >> (e % 4 * 8) & 0xff));
+      return x;
+    } else {
+      return in_words<W>(word);
+    }
+  }
+}
+
+/// The elements [c, c + chunk<W>) of a row of C, as f32.
+template <bool aligned, class W>
+__device__ inline Few<chunk<W>> weights_at(const W* row, int c, int C) {
+  return values(load_chunk<aligned>(row, c, C));
 }
 
 /// The elements [c, c + count) of a row of C of the input, likewise; `aligned` loads them 4 at a time.

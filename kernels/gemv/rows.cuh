@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/gemv/chunks.cuh"
+#include "kernels/overlap.cuh"
 #include "kernels/warp.cuh"
 
 namespace rungs {
@@ -23,28 +24,30 @@ __device__ inline float warp_sum_of_4(const float (&x)[4]) {
 }
 
 /// A chunk of each of four rows of weights.
-template <class W>
+template <bool aligned, class W>
 struct FourChunks {
-  Few<chunk<W>> of[gemv_rows_per_warp];
+  Chunk<aligned, W> of[gemv_rows_per_warp];
 };
 
-/// The chunks from column c on.
-template <bool aligned, class W>
-__device__ inline FourChunks<W> four_chunks(const W* const (&row)[gemv_rows_per_warp], int c, int C) {
-  FourChunks<W> w;
-  for (int i = 0; i < gemv_rows_per_warp; ++i) w.of[i] = weights_at<aligned>(row[i], c, C);
-  return w;
+/// Begins to load the chunks from columns c, c + step, ... on, as far as there are columns.
+template <bool aligned, class W, int ahead>
+__device__ inline void load_chunks(FourChunks<aligned, W> (&w)[ahead], const W* const (&row)[gemv_rows_per_warp], int c,
+                                   int step, int C) {
+  for (int a = 0; a < ahead; ++a)
+    if (c + a * step < C)
+      for (int i = 0; i < gemv_rows_per_warp; ++i) w[a].of[i] = load_chunk<aligned>(row[i], c + a * step, C);
 }
 
 /// Adds what the columns from c on give: to sum[n][i] their products with row n of x and chunk i, and to squares[n] the
 /// squares of x where a norm wants them.
 template <bool aligned, class Job, int rows>
 __device__ inline void add_chunk(float (&sum)[rows][gemv_rows_per_warp], float (&squares)[rows],
-                                 const FourChunks<typename Job::W>& w, const Job& job, const float* x, int N, int C,
-                                 int c) {
+                                 const FourChunks<aligned, typename Job::W>& w, const Job& job, const float* x, int N,
+                                 int C, int c) {
   constexpr int width = chunk<typename Job::W>;
-  Few<width> norm;
+  Few<width> norm, weight[gemv_rows_per_warp];
   if constexpr (Job::normed) norm = weights_at<aligned>(job.norm, c, C);
+  for (int i = 0; i < gemv_rows_per_warp; ++i) weight[i] = values(w.of[i]);
   for (int n = 0; n < rows; ++n) {
     if (rows > 1 && n >= N) break;
     Few<width> in = inputs_at<aligned, width>(x + size_t(n) * C, c, C);
@@ -54,14 +57,15 @@ __device__ inline void add_chunk(float (&sum)[rows][gemv_rows_per_warp], float (
         in.at[e] *= norm.at[e];
       }
     for (int i = 0; i < gemv_rows_per_warp; ++i)
-      for (int e = 0; e < width; ++e) sum[n][i] += in.at[e] * w.of[i].at[e];
+      for (int e = 0; e < width; ++e) sum[n][i] += in.at[e] * weight[i].at[e];
   }
 }
 
 /// A warp takes four rows of weights at once: four loads of 16 bytes are on their way before the first is used, and
 /// each number of x that was read serves four rows. Where there are few rows of weights, `share` warps take four rows
 /// together, each a part of the columns, and add their sums in shared memory. Every weight is read once for all `rows`
-/// rows of x.
+/// rows of x. The first weights, which no kernel writes, are on their way before the warp waits for the kernels that
+/// make x.
 ///
 /// A Job has
 ///   W, the type of its weights, and `normed`: whether x stands for rms_norm(x) with job.norm (C) and job.epsilon;
@@ -78,21 +82,26 @@ __global__ void __launch_bounds__(gemv_warps * 32, rows == 8 ? 1 : 2)
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int groups = gemv_warps / share;  // of four rows, in this block
   const int first = blockIdx.x * groups * R;
-  const int k = first + warp / share * R;  // this warp's rows: k to k + 3
+  const int k = first + warp / share * R;              // this warp's rows: k to k + 3
+  constexpr int ahead = rows == 1 && aligned ? 2 : 1;  // then there are registers for eight loads on their way
+  let_next_kernel_begin();
+
+  const W* row[R];
+  for (int i = 0; i < R; ++i) row[i] = job.row(k + i, C);
+  const int step = share * 32 * chunk<W>;
+  int c = k < K ? (warp % share * 32 + lane) * chunk<W> : C;  // a warp without rows takes no columns
+  FourChunks<aligned, W> w[ahead];
+  load_chunks(w, row, c, step, C);
+  wait_for_earlier_kernels();
 
   if (k < K) {
-    const W* row[R];
-    for (int i = 0; i < R; ++i) row[i] = job.row(k + i, C);
     float sum[rows][R] = {}, squares[rows] = {};
-    const int step = share * 32 * chunk<W>;
-    int c = (warp % share * 32 + lane) * chunk<W>;
-    if constexpr (rows == 1 && aligned)  // then there are registers for eight loads on their way
-      for (; c + step < C; c += 2 * step) {
-        const FourChunks<W> w = four_chunks<aligned>(row, c, C), next = four_chunks<aligned>(row, c + step, C);
-        add_chunk<aligned>(sum, squares, w, job, x, N, C, c);
-        add_chunk<aligned>(sum, squares, next, job, x, N, C, c + step);
-      }
-    for (; c < C; c += step) add_chunk<aligned>(sum, squares, four_chunks<aligned>(row, c, C), job, x, N, C, c);
+    while (c < C) {
+      for (int a = 0; a < ahead; ++a)
+        if (c + a * step < C) add_chunk<aligned>(sum, squares, w[a], job, x, N, C, c + a * step);
+      c += ahead * step;
+      load_chunks(w, row, c, step, C);
+    }
     for (int n = 0; n < rows; ++n) {
       if (rows > 1 && n >= N) break;
       const float total = warp_sum_of_4(sum[n]);
@@ -139,7 +148,8 @@ void launch_gemv_rows(const JobOf& job_of, const float* x, int N, int K, int C, 
                         : rows == 2 ? gemv_rows<Job, 2, true>
                         : rows <= 4 ? gemv_rows<Job, 4, true>
                                     : gemv_rows<Job, 8, true>;
-    launch(kernel, {blocks, gemv_warps * 32, 0, stream}, job_of(n), x + size_t(n) * C, rows, K, C, share);
+    launch(kernel, {blocks, gemv_warps * 32, 0, stream, /*overlap=*/true}, job_of(n), x + size_t(n) * C, rows, K, C,
+           share);
   }
 }
 

@@ -1,4 +1,5 @@
 #include "kernels/launch.cuh"
+#include "kernels/overlap.cuh"
 #include "kernels/rope/rope.hpp"
 #include "kernels/rope/rotate.cuh"
 
@@ -15,6 +16,8 @@ struct QkvRows {
 /// again. blocks: of each row.
 __global__ void rope_append(float* q, CacheRows cache, QkvRows from, RopePointers rotary, int H, int G, int D,
                             int blocks) {
+  let_next_kernel_begin();
+  wait_for_earlier_kernels();
   const int half = D / 2;
   const int n = int(blockIdx.x) / blocks;
   const int pair = int(blockIdx.x) % blocks * int(blockDim.x) + int(threadIdx.x);
@@ -51,7 +54,8 @@ static void launch_append(float* q, const CacheRows& cache, const QkvRows& from,
   if (N == 0 || pairs == 0) return;
   constexpr int threads = 256;
   const int blocks = ceil_div(pairs, threads);
-  launch(rope_append, {unsigned(N) * blocks, threads, 0, stream}, q, cache, from, rotary, H, G, D, blocks);
+  launch(rope_append, {unsigned(N) * blocks, threads, 0, stream, /*overlap=*/true}, q, cache, from, rotary, H, G, D,
+         blocks);
 }
 
 void rope_02_append(float* q, const CacheRows& cache, const float* k, const float* v, const RopePointers& rotary, int N,
