@@ -53,18 +53,22 @@ static std::string broken_limit(cudaError_t result, const void* kernel, const La
   return cudaGetErrorString(result);
 }
 
-bool launches_overlap() {
-  static const bool answer = [] {
-    const char* wish = std::getenv("RUNGS_OVERLAP");
-    if (wish && std::strcmp(wish, "0") == 0) return false;
-    int device = 0, major = 0, runtime = 0, driver = 0;
-    const bool asked = cudaGetDevice(&device) == cudaSuccess &&
-                       cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
-                       cudaRuntimeGetVersion(&runtime) == cudaSuccess && cudaDriverGetVersion(&driver) == cudaSuccess;
-    constexpr int captures_it = 12030;
-    return asked && major >= 9 && runtime >= captures_it && driver >= captures_it;
-  }();
-  return answer;
+static bool device_overlaps() {
+  const char* wish = std::getenv("RUNGS_OVERLAP");
+  if (wish && std::strcmp(wish, "0") == 0) return false;
+  int device = 0, major = 0, runtime = 0, driver = 0;
+  const bool asked = cudaGetDevice(&device) == cudaSuccess &&
+                     cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+                     cudaRuntimeGetVersion(&runtime) == cudaSuccess && cudaDriverGetVersion(&driver) == cudaSuccess;
+  constexpr int captures_it = 12030;
+  return asked && major >= 9 && runtime >= captures_it && driver >= captures_it;
+}
+
+// What was compiled for an older GPU, and is translated by the driver, has no wait in it: it must not begin early.
+bool may_overlap(const void* kernel) {
+  static const bool device = device_overlaps();
+  cudaFuncAttributes compiled;
+  return device && cudaFuncGetAttributes(&compiled, kernel) == cudaSuccess && compiled.ptxVersion >= 90;
 }
 
 void check_launch(cudaError_t result, const void* kernel, const LaunchShape& shape) {

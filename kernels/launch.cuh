@@ -32,9 +32,10 @@ void check_cuda(cudaError_t result, const char* call, const char* file, int line
 /// Asks a GPU for dynamic shared memory beyond the 48 KB that a kernel may have unasked. \throws CudaError
 void allow_shared(const void* kernel, const LaunchShape& shape);
 
-/// Whether LaunchShape::overlap has an effect: from compute capability 9.0 on, with a CUDA that can capture it (12.3),
-/// and not where the environment variable RUNGS_OVERLAP is 0. Otherwise such a launch is an ordinary one.
-bool launches_overlap();
+/// Whether LaunchShape::overlap has an effect: for a kernel that was compiled for compute capability 9.0 or newer, on
+/// such a GPU, with a CUDA that can capture it (12.3), and not where the environment variable RUNGS_OVERLAP is 0.
+/// Otherwise such a launch is an ordinary one.
+bool may_overlap(const void* kernel);
 
 /// \throws CudaError naming the kernel, its shape and the limit that it broke, when `result` is not cudaSuccess.
 void check_launch(cudaError_t result, const void* kernel, const LaunchShape& shape);
@@ -50,7 +51,7 @@ void launch(void (*kernel)(P...), const LaunchShape& shape, A&&... arguments) {
   const void* address = reinterpret_cast<const void*>(kernel);
 #ifdef __CUDACC__
   if (shape.shared_bytes > 48 * 1024) allow_shared(address, shape);
-  if (shape.overlap && launches_overlap()) {
+  if (shape.overlap && may_overlap(address)) {
     cudaLaunchAttribute attribute = {};
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;

@@ -1,6 +1,7 @@
 /// Products of a few rows with a weight, as decoding makes them: the ladder of kernels/gemv. Row-major, device
 /// pointers. A launcher does not wait for its kernel. K and C may be any size. Up to 8 rows cost one reading of the
-/// weight; more are taken 8 at a time.
+/// weight; more are taken 8 at a time. From rung 04 on weights and norms are read before the kernels before have ended
+/// (overlap.cuh): where a kernel writes them, something must wait for it first, such as the host or an ordinary launch.
 #pragma once
 
 #include <cuda_runtime.h>

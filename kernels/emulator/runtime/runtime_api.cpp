@@ -158,6 +158,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* ke
   *attributes = {};
   attributes->sharedSizeBytes = info.static_shared_bytes;
   attributes->maxThreadsPerBlock = int(max_threads_per_block);
+  attributes->ptxVersion = 10 * device().major + device().minor;
   attributes->maxDynamicSharedSizeBytes = int(device().shared_per_block - info.static_shared_bytes);
   return cudaSuccess;
 }

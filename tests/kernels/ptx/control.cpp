@@ -41,6 +41,11 @@ void add_control(Table& t) {
   t["ret"] = {"9.7.12.6", Flow::exit};
   t["exit"] = {"9.7.12.7", Flow::exit};
   t["bar.sync"] = {"9.7.13.1", Flow::block_barrier};
+  // The kernels before this one have ended when it begins. What it does before it waits is a fault where it could not
+  // know that: memory.cpp, run.cpp.
+  t["griddepcontrol.wait"] = {"9.7.13.13", Flow::next,
+                              [](Thread& thread, const Instruction&) { thread.waited = true; }};
+  t["griddepcontrol.launch_dependents"] = {"9.7.13.13", Flow::next, [](Thread&, const Instruction&) {}};
   t["bar.warp.sync"] = {"9.7.13.2", Flow::warp, nullptr, [](Thread*, u32, const Instruction&) {}};
   t["shfl.sync.up.b32"] = {"9.7.9.6", Flow::warp, nullptr, shuffle<Shuffle::up>};
   t["shfl.sync.down.b32"] = {"9.7.9.6", Flow::warp, nullptr, shuffle<Shuffle::down>};

@@ -52,7 +52,7 @@ void load(Thread& t, const Instruction& i) {
 /// st [a], {b...}: slots a, b...
 template <class T, int count, Space space>
 void store(Thread& t, const Instruction& i) {
-  u8* to = find(t, space, t.registers[i.slot[0]] + u64(i.offset[0]), sizeof(T) * count);
+  u8* to = find_to_write(t, space, t.registers[i.slot[0]] + u64(i.offset[0]), sizeof(T) * count);
   for (int n = 0; n < count; ++n) std::memcpy(to + n * sizeof(T), &t.registers[i.slot[1 + n]], sizeof(T));
 }
 
@@ -87,7 +87,7 @@ void add_spaces(Table& t, const std::string& type) {
 /// atom d, [a], b: slots d, a, b. Threads run one after the other, so nothing comes between.
 template <class F, class T, Space space>
 void atomic(Thread& t, const Instruction& i) {
-  u8* at = find(t, space, t.registers[i.slot[1]] + u64(i.offset[0]), sizeof(T));
+  u8* at = find_to_write(t, space, t.registers[i.slot[1]] + u64(i.offset[0]), sizeof(T));
   T old;
   std::memcpy(&old, at, sizeof old);
   const T now = F().template operator()<T>(old, get<T>(t, i.slot[2]));

@@ -19,7 +19,6 @@ bool is_h100() {
   const char* asked = std::getenv("RUNGS_DEVICE");
   return asked && std::string(asked) == "h100";
 }
-int compute_capability() { return is_h100() ? 9 : 8; }
 constexpr int multiprocessors = 8;
 
 /// The driver's function that describes a tensor to the copy engine, for what the executor knows: bf16 in the swizzle
@@ -45,6 +44,8 @@ CUresult encode_tensor_map(CUtensorMap* out, CUtensorMapDataType type, cuuint32_
 }
 
 }  // namespace
+
+int compute_capability() { return is_h100() ? 9 : 8; }
 
 size_t shared_of_block() { return size_t(is_h100() ? 227 : 163) * 1024; }
 
@@ -136,6 +137,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* ad
     const Kernel& kernel = ready(address);
     *attributes = {};
     attributes->sharedSizeBytes = kernel.static_shared;
+    attributes->ptxVersion = kernel.target;
     attributes->maxThreadsPerBlock = int(kernel.code.max_threads);
     return cudaSuccess;
   } catch (const std::exception& fault) {

@@ -8,9 +8,10 @@ namespace rungs::ptx {
 TEST_SUITE_BEGIN("kernels_ptx");
 
 /// The sentence of the fault, or nothing.
-static std::string fault_of(const std::string& body, u32 threads = 1, const std::vector<u64>& input = {}) {
+static std::string fault_of(const std::string& body, u32 threads = 1, const std::vector<u64>& input = {},
+                            bool overlap = false) {
   try {
-    results(body, input, threads);
+    results(body, input, threads, overlap);
     return "";
   } catch (const Fault& fault) {
     return fault.what();
@@ -68,6 +69,21 @@ TEST_CASE("PTX: lanes that do not take part are a fault") {
   CHECK(says(fault_of(odd + "@%p1 shfl.sync.bfly.b32 %r2|%p2, %r0, 1, 31, -1431655766;", 32), "which takes no part"));
   CHECK(says(fault_of("shfl.sync.bfly.b32 %r2|%p2, %r0, 0, 31, 1;", 32), "is not in its own mask"));
   CHECK(says(fault_of("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [tile];", 16), "without all 32 lanes"));
+}
+
+TEST_CASE("PTX: where the kernels before may still run, a write or an exit before the wait for them is a fault") {
+  const std::string wait = "griddepcontrol.wait;", write = "st.global.u32 [%rd1], %r0;",
+                    add = "atom.global.add.u32 %r1, [%rd1], 1;", some = "setp.lt.u32 %p1, %r0, 40; @%p1 bra $end;";
+  const auto overlapping = [](const std::string& body) { return fault_of(body, 64, {1}, true); };
+  CHECK(overlapping("griddepcontrol.launch_dependents;" + wait + write + add) == "");
+  CHECK(overlapping("ld.global.u32 %r2, [%rd2]; st.shared.u32 [tile], %r2; atom.shared.add.u32 %r1, [tile], 1;" +
+                    wait) == "");
+  CHECK(says(overlapping(write + wait), "a write to device memory before griddepcontrol.wait"));
+  CHECK(says(overlapping(add + wait), "a write to device memory before griddepcontrol.wait"));
+  CHECK(says(overlapping("st.u32 [%rd1], %r0;" + wait), "a write to device memory before griddepcontrol.wait"));
+  CHECK(says(overlapping("griddepcontrol.launch_dependents;"), "a thread exits without griddepcontrol.wait"));
+  CHECK(says(overlapping(some + wait + "$end:"), "a thread exits without griddepcontrol.wait"));
+  CHECK(fault_of(write) == "");  // an ordinary launch
 }
 
 TEST_CASE("PTX: a loop that never ends is a fault") { CHECK(says(fault_of("$again: bra $again;"), "an endless loop")); }

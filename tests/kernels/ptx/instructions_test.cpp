@@ -187,6 +187,11 @@ TEST_CASE("PTX: a counter that wraps goes up to its bound and to 0 then, and a f
   CHECK(results(begin + "7" + step + end, {0})[0] == 7);
 }
 
+TEST_CASE("PTX: griddepcontrol changes nothing where the kernels before have ended") {
+  CHECK(result<u32>(
+            "mov.u32 %r1, 5; griddepcontrol.launch_dependents; griddepcontrol.wait; st.global.u32 [%rd1], %r1;") == 5);
+}
+
 TEST_CASE("PTX: a copy is there after the wait for its group and not before") {
   const std::string begin = R"(
       cp.async.cg.shared.global [tile], [%rd2], 16, 12;

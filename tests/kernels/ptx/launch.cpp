@@ -18,6 +18,7 @@ namespace rungs::ptx {
 struct Module {
   const void* wrapper = nullptr;
   bool parsed = false;
+  int target = 0;  ///< the compute capability that its PTX is for, 80 for 8.0
   std::map<std::string, Function> functions;
 };
 
@@ -28,13 +29,21 @@ std::map<const void*, Kernel>& kernels() {
   return all;
 }
 
-/// Where there is PTX for several architectures, that for 8.0, so that every machine tests the same.
+int target_of(const std::string& text) {
+  const size_t at = text.find(".target sm_");
+  return at == text.npos ? 0 : std::atoi(text.c_str() + at + 11);
+}
+
+/// Where there is PTX for several architectures, the newest that the device takes, as a driver does: the same on every
+/// machine, for an A100 that for 8.0.
 std::string ptx_of(const Module& module) {
   const std::vector<std::string> texts = modules_of(module.wrapper);
-  if (texts.empty()) throw Fault("there is no PTX in the program");
+  const std::string* newest = nullptr;
   for (const std::string& text : texts)
-    if (text.find(".target sm_80") != text.npos) return text;
-  return texts[0];
+    if (target_of(text) <= 10 * compute_capability() && (!newest || target_of(*newest) < target_of(text)))
+      newest = &text;
+  if (!newest) throw Fault("there is no PTX in the program");
+  return *newest;
 }
 
 }  // namespace
@@ -43,12 +52,17 @@ Kernel& ready(const void* address) {
   Kernel& kernel = kernels().at(address);
   if (kernel.decoded) return kernel;
   Module& module = *kernel.module;
-  if (!module.parsed) module.functions = parse(mutated(ptx_of(module)));
-  module.parsed = true;
+  if (!module.parsed) {
+    const std::string text = ptx_of(module);
+    module.target = target_of(text);
+    module.functions = parse(mutated(text));
+    module.parsed = true;
+  }
   const auto found = module.functions.find(kernel.name);
   if (found == module.functions.end()) throw Fault("there is no PTX of " + kernel.name);
   kernel.code = decode(found->second);
   kernel.static_shared = end_of(found->second.shared);
+  kernel.target = module.target;
   kernel.decoded = true;
   return kernel;
 }
@@ -63,7 +77,8 @@ bool is_allowed(const Kernel& kernel, dim3 grid, dim3 block, size_t shared) {
          shared + kernel.static_shared <= shared_of_block();
 }
 
-cudaError_t launch(const void* address, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
+cudaError_t launch(const void* address, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream,
+                   bool overlap = false) {
   try {
     const Kernel& kernel = ready(address);
     if (!is_allowed(kernel, grid, block, shared)) return fail(cudaErrorInvalidConfiguration);
@@ -71,9 +86,9 @@ cudaError_t launch(const void* address, dim3 grid, dim3 block, void** arguments,
     const std::vector<Variable>& wanted = kernel.module->functions.at(kernel.name).parameters;
     for (size_t i = 0; i < wanted.size(); ++i)
       std::memcpy(parameters.data() + wanted[i].offset, arguments[i], wanted[i].bytes);
-    return submit(stream, [&kernel, grid, block, shared, parameters] {
+    return submit(stream, [&kernel, grid, block, shared, parameters, overlap] {
       try {
-        run(kernel.code, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, parameters.data());
+        run(kernel.code, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, parameters.data(), overlap);
         return cudaSuccess;
       } catch (const std::exception& fault) {
         return fail(fault);
@@ -98,7 +113,7 @@ using namespace rungs::ptx;
 
 extern "C" {
 
-void** __cudaRegisterFatBinary(void* wrapper) { return reinterpret_cast<void**>(new Module{wrapper, false, {}}); }
+void** __cudaRegisterFatBinary(void* wrapper) { return reinterpret_cast<void**>(new Module{wrapper, false, 0, {}}); }
 void __cudaRegisterFatBinaryEnd(void**) {}
 void __cudaUnregisterFatBinary(void**) {}
 void __cudaRegisterFunction(void** module, const char* address, char*, const char* name, int, uint3*, uint3*, dim3*,
@@ -127,6 +142,17 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void*
 cudaError_t cudaLaunchKernel(const void* address, dim3 grid, dim3 block, void** arguments, size_t shared,
                              cudaStream_t stream) {
   return launch(address, grid, block, arguments, shared, stream);
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* address, void** arguments) {
+  bool overlap = false;
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const cudaLaunchAttribute& attribute = config->attrs[i];
+    if (attribute.id != cudaLaunchAttributeProgrammaticStreamSerialization) return fail(cudaErrorInvalidValue);
+    overlap = attribute.val.programmaticStreamSerializationAllowed;
+  }
+  return launch(address, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes, config->stream,
+                overlap);
 }
 
 cudaError_t cudaFuncGetName(const char** name, const void* address) {

@@ -81,4 +81,12 @@ u8* find(const Thread& thread, Space space, u64 address, size_t bytes) {
   return find_global(address, bytes);
 }
 
+u8* find_to_write(const Thread& thread, Space space, u64 address, size_t bytes) {
+  u8* const found = find(thread, space, address, bytes);
+  const Block& block = *thread.block;
+  const bool shared = found >= block.shared && found < block.shared + block.shared_end;
+  if (!thread.waited && !shared) throw Fault("a write to device memory before griddepcontrol.wait");
+  return found;
+}
+
 }  // namespace rungs::ptx

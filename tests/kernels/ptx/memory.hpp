@@ -18,5 +18,7 @@ inline constexpr size_t device_bytes = size_t(16) << 30;
 /// Where the executor keeps `bytes` at an address. \throws Fault when they lie outside, or not at a multiple of
 /// `bytes`.
 u8* find(const Thread& thread, Space space, u64 address, size_t bytes);
+/// The same for bytes that are written. \throws Fault also for device memory before griddepcontrol.wait.
+u8* find_to_write(const Thread& thread, Space space, u64 address, size_t bytes);
 
 }  // namespace rungs::ptx

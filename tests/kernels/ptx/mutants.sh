@@ -80,6 +80,9 @@ mutant "sums are used before they are there" "$hopper" matmul_wgmma 0 'wgmma\.wa
 mutant "row and column of a box" "$hopper" matmul_wgmma 1 '(tensor\.2d.*)\{(%r\d+), (%r\d+)\}' '$1{$3, $2}'
 mutant "warps of a group multiply by themselves" "$hopper" matmul_wgmma 1 'wgmma\.fence.*;' '@%tid.x wgmma.fence.sync.aligned;' "deadlock"
 
+mutant "a product does not wait for the kernels before it" "gemv_add*" gemv_rows 0 'griddepcontrol\.wait;' '' "before griddepcontrol.wait"
+mutant "keys are appended before the kernels before have ended" "keys and values go*" rope_append 1 'griddepcontrol\.wait;' '' "griddepcontrol.wait"
+
 # The same cases pass as nvcc compiled them, so it was the mutant that failed.
 while read -r one; do
   [ -z "$one" ] || RUNGS_DEVICE=h100 "$program" -tc="$one" >/dev/null 2>&1 || { echo "without a mutant fails: $one"; missed=$((missed + 1)); }

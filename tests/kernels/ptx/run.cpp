@@ -43,6 +43,7 @@ void run_thread(Thread& thread, const Instruction* code) {
     } else if (i.flow == Flow::branch) {
       thread.next = u32(i.target);
     } else {
+      if (i.flow == Flow::exit && !thread.waited) throw Fault("a thread exits without griddepcontrol.wait");
       thread.state = state_at(i.flow);
       return;
     }
@@ -185,7 +186,7 @@ std::string where(const Block& block, Dim at) {
 
 }  // namespace
 
-void run(const Code& code, Dim grid, Dim shape, size_t dynamic_shared, const void* parameters) {
+void run(const Code& code, Dim grid, Dim shape, size_t dynamic_shared, const void* parameters, bool overlap) {
   const u32 threads = shape.x * shape.y * shape.z;
   const size_t slots = code.initial.size();
   std::vector<u64> registers(slots * threads);
@@ -209,6 +210,7 @@ void run(const Code& code, Dim grid, Dim shape, size_t dynamic_shared, const voi
           thread.registers = &registers[t * slots];
           thread.block = &block;
           thread.index = t, thread.lane = t % 32;
+          thread.waited = !overlap;
           std::copy(code.initial.begin(), code.initial.end(), thread.registers);
           const u32 value[] = {t % shape.x,
                                t / shape.x % shape.y,

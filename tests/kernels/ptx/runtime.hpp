@@ -18,6 +18,7 @@ struct Kernel {
   Module* module = nullptr;
   std::string name;
   bool decoded = false;
+  int target = 0;  ///< the compute capability that its PTX is for, 80 for 8.0
   Code code;
   size_t static_shared = 0, may_have_dynamic = 48 * 1024;
 };
@@ -31,6 +32,9 @@ cudaError_t fail(const std::exception& fault);
 
 /// Does it, or while the stream is captured notes it for the graph.
 cudaError_t submit(cudaStream_t stream, std::function<cudaError_t()> work);
+
+/// Its first digit, of the device that is played.
+int compute_capability();
 
 /// Of shared memory, that a block may have at most.
 size_t shared_of_block();

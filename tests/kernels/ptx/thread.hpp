@@ -88,6 +88,7 @@ struct Thread {
   Block* block = nullptr;
   u32 next = 0;  ///< the number of its next instruction
   State state = running;
+  bool waited = true;  ///< for the kernels before its own, where these may still run
   u32 index = 0, lane = 0;
   std::vector<std::vector<Copy>> groups;  ///< closed groups of copies that it has not waited for, oldest first
   std::vector<Copy> open;                 ///< the group that is not closed yet

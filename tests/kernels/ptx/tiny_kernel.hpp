@@ -22,8 +22,9 @@ struct Allocation {
 };
 
 /// What each of `threads` threads leaves in the 64 bits at %rd1, which are all ones before. It finds its number in %r0
-/// and `input` at %rd2; `tile` is shared memory of 1,024 bytes. \throws Fault
-inline std::vector<u64> results(const std::string& body, const std::vector<u64>& input = {}, u32 threads = 1) {
+/// and `input` at %rd2; `tile` is shared memory of 1,024 bytes. `overlap`: as run() has it. \throws Fault
+inline std::vector<u64> results(const std::string& body, const std::vector<u64>& input = {}, u32 threads = 1,
+                                bool overlap = false) {
   const auto functions = parse(R"(
     .version 9.0
     .target sm_80
@@ -52,7 +53,7 @@ inline std::vector<u64> results(const std::string& body, const std::vector<u64>&
   const Allocation out(8 * threads), in(8 * input.size());
   std::copy(input.begin(), input.end(), reinterpret_cast<u64*>(in.memory));
   const u64 parameters[] = {u64(out.memory), u64(in.memory)};
-  run(code, {}, {threads, 1, 1}, 0, parameters);
+  run(code, {}, {threads, 1, 1}, 0, parameters, overlap);
   std::vector<u64> all(threads);
   std::memcpy(all.data(), out.memory, 8 * threads);
   return all;
