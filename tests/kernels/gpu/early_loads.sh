@@ -20,7 +20,7 @@ done | $names | awk '
   }
   function report(  wanted, fault) {
     if (kernel != "" && waits) {
-      wanted = kernel !~ /gemv_rows<.*true>/ ? 0 : kernel ~ /, 1, true>/ ? 8 : 4
+      wanted = kernel !~ /gemv_rows<.*, true>$/ ? 0 : kernel ~ /, 1, true>$/ ? 8 : 4
       fault = (loads < wanted ? "  <-- too few" : "") (used ? "  <-- used before the wait" : "") (stores ? "  <-- stores before the wait" : "")
       printf "%-4s %d loads of 16 bytes before the wait  %s %s%s\n", form, loads, object, kernel, fault
       kernels++; products += wanted > 0; faults += fault != ""
