@@ -45,9 +45,9 @@ __device__ inline void add_chunk(float (&sum)[rows][gemv_rows_per_warp], float (
                                  const FourChunks<aligned, typename Job::W>& w, const Job& job, const float* x, int N,
                                  int C, int c) {
   constexpr int width = chunk<typename Job::W>;
-  Few<width> norm, weight[gemv_rows_per_warp];
+  Few<width> norm;
   if constexpr (Job::normed) norm = weights_at<aligned>(job.norm, c, C);
-  for (int i = 0; i < gemv_rows_per_warp; ++i) weight[i] = values(w.of[i]);
+#pragma unroll
   for (int n = 0; n < rows; ++n) {
     if (rows > 1 && n >= N) break;
     Few<width> in = inputs_at<aligned, width>(x + size_t(n) * C, c, C);
@@ -56,8 +56,10 @@ __device__ inline void add_chunk(float (&sum)[rows][gemv_rows_per_warp], float (
         squares[n] += in.at[e] * in.at[e];
         in.at[e] *= norm.at[e];
       }
-    for (int i = 0; i < gemv_rows_per_warp; ++i)
-      for (int e = 0; e < width; ++e) sum[n][i] += in.at[e] * weight[i].at[e];
+    for (int i = 0; i < gemv_rows_per_warp; ++i) {
+      const Few<width> weight = values(w.of[i]);
+      for (int e = 0; e < width; ++e) sum[n][i] += in.at[e] * weight.at[e];
+    }
   }
 }
 
