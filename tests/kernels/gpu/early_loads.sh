@@ -15,7 +15,7 @@ for object in $*; do
 done | $names | awk '
   function registers_of(text, into,  name, n) {  # the names of registers in a text
     split("", into); n = 0
-    while (match(text, /%[a-z]+[0-9]+|R[0-9]+/)) { into[++n] = substr(text, RSTART, RLENGTH); text = substr(text, RSTART + RLENGTH) }
+    while (match(text, /%[a-z]+[0-9]+|U?R[0-9]+/)) { into[++n] = substr(text, RSTART, RLENGTH); text = substr(text, RSTART + RLENGTH) }
     return n
   }
   function report(  wanted, fault) {
