@@ -56,10 +56,11 @@ void launch(void (*kernel)(P...), const LaunchShape& shape, A&&... arguments) {
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
     const cudaLaunchConfig_t config = {shape.grid, shape.block, shape.shared_bytes, shape.stream, &attribute, 1};
-    check_launch(cudaLaunchKernelEx(&config, kernel, std::forward<A>(arguments)...), address, shape);
-    return;
+    static_cast<void>(cudaLaunchKernelEx(&config, kernel, static_cast<P>(std::forward<A>(arguments))...));
+  } else {
+    kernel<<<shape.grid, shape.block, shape.shared_bytes, shape.stream>>>(
+        static_cast<P>(std::forward<A>(arguments))...);
   }
-  kernel<<<shape.grid, shape.block, shape.shared_bytes, shape.stream>>>(static_cast<P>(std::forward<A>(arguments))...);
   check_launch(cudaGetLastError(), address, shape);
 #else
   using Call = emulator::Call<P...>;
