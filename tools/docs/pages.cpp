@@ -104,7 +104,7 @@ void check_leftovers(const Path& site, Problems& problems) {
            R"([@\\](ref|dot|enddot|dotfile|subpage|skip|until|line|include|dontinclude|verbinclude|htmlinclude)\b)"),
        "a command that is not obeyed"},
       {std::regex(R"(\{#[a-z0-9_]+\})"), "an anchor that is not one"},
-      {std::regex(R"(\*\*[A-Za-z])"), "bold text that is not"},
+      {std::regex(R"(\*\*[A-Za-z]|\*\*$)"), "bold text that is not (none begins with code)"},
       {std::regex("`|&lsquo;"), "code that ends at a quotation mark within it (write it between double backticks)"},
   };
   for (const Path& file : files_below(site, {".html"}))
