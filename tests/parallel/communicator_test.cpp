@@ -84,20 +84,25 @@ TEST_CASE("a rank that throws ends the others with its sentence, and run_ranks t
   CHECK(told == 3);
 }
 
-TEST_CASE("a rank that does not answer is named, and the others end") {
-  std::atomic<bool> stopped = true;
+// A late rank must not read what the others sent: with them, those bytes may be gone.
+TEST_CASE("a rank that does not answer is named, the others end, and it hears so before it reads what they sent") {
+  std::atomic<bool> given_up = false, late_ended = false;
+  std::string late_heard;
   const auto work = [&](Communicator& c) {
-    std::vector<float> x(8, 1.0f);
     if (c.rank() == 1)
-      while (stopped) std::this_thread::yield();
+      while (!given_up) std::this_thread::yield();
     try {
+      std::vector<float> x(8, 1.0f);
       c.all_reduce(x);
-    } catch (...) {
-      stopped = false;
+    } catch (const RankLost& e) {
+      if (c.rank() == 1) late_heard = e.what();
+      (c.rank() == 1 ? late_ended : given_up) = true;
+      while (!late_ended) std::this_thread::yield();
       throw;
     }
   };
   CHECK_THROWS_WITH_AS(run_ranks(3, work, 0.5), Contains("rank 1 has not answered for 0.5 s"), RankLost);
+  CHECK(late_heard.ends_with("rank 1 has not answered for 0.5 s"));
 }
 
 TEST_CASE("ranks that call different things are told so") {

@@ -32,11 +32,26 @@ struct Board {
   std::exception_ptr error = {};  // of the rank that failed first
 };
 
-/// Waits until the slot is full or empty, as wanted.
-void wait_for(Board& board, std::unique_lock<std::mutex>& lock, const Board::Slot& slot, bool full, int peer) {
+/// Writes on the board why the rank `me` ends, unless another rank was first. Under the lock.
+void record(Board& board, int me, const std::string& sentence, std::exception_ptr error) {
+  if (board.lost) return;
+  board.lost.emplace(me, fmt::format("rank {}: {}", me, sentence), /*told=*/true);
+  board.error = std::move(error);
+  board.changed.notify_all();
+}
+
+/// Ends the rank `me`, and the others before they look at what it sent: those bytes may be gone when the lock is.
+[[noreturn]] void give_up(Board& board, int me, const RankLost& reason) {
+  record(board, me, reason.what(), std::make_exception_ptr(reason));
+  throw reason;
+}
+
+/// Waits until the slot between `me` and `peer` is full or empty, as wanted.
+void wait_for(Board& board, std::unique_lock<std::mutex>& lock, const Board::Slot& slot, bool full, int me, int peer) {
   const bool in_time = board.changed.wait_for(lock, board.patience, [&] { return slot.full == full || board.lost; });
   if (board.lost) throw *board.lost;
-  if (!in_time) throw RankLost(peer, fmt::format("rank {} has not answered for {} s", peer, board.patience.count()));
+  if (!in_time)
+    give_up(board, me, {peer, fmt::format("rank {} has not answered for {} s", peer, board.patience.count())});
 }
 
 void exchange(Board& board, int me, std::span<Parcel> parcels) {
@@ -48,25 +63,22 @@ void exchange(Board& board, int me, std::span<Parcel> parcels) {
   for (const Parcel& p : parcels) {
     if (p.receive.empty()) continue;
     Board::Slot& slot = board.slot(p.peer, me);
-    wait_for(board, lock, slot, true, p.peer);
+    wait_for(board, lock, slot, true, me, p.peer);
     if (slot.bytes.size() != p.receive.size())
-      throw RankLost(p.peer, fmt::format("rank {} sent {} bytes, where rank {} wanted {}: wanted the same calls on "
-                                         "every rank",
-                                         p.peer, slot.bytes.size(), me, p.receive.size()));
+      give_up(board, me,
+              {p.peer, fmt::format("rank {} sent {} bytes, where rank {} wanted {}: wanted the same calls on every rank",
+                                   p.peer, slot.bytes.size(), me, p.receive.size())});
     std::memcpy(p.receive.data(), slot.bytes.data(), slot.bytes.size());
     slot.full = false;
     board.changed.notify_all();
   }
   for (const Parcel& p : parcels)  // what was sent may be written again only now
-    if (!p.send.empty()) wait_for(board, lock, board.slot(me, p.peer), false, p.peer);
+    if (!p.send.empty()) wait_for(board, lock, board.slot(me, p.peer), false, me, p.peer);
 }
 
 void fail(Board& board, int rank, const std::string& sentence, std::exception_ptr error) {
   const std::lock_guard lock(board.mutex);
-  if (board.lost) return;
-  board.lost.emplace(rank, fmt::format("rank {}: {}", rank, sentence), /*told=*/true);
-  board.error = std::move(error);
-  board.changed.notify_all();
+  record(board, rank, sentence, std::move(error));
 }
 
 }  // namespace
