@@ -96,9 +96,10 @@ TEST_CASE("a wrong version that equals a mistake on one case only is given no na
   };
   // With two tokens, to see one ahead is to see all.
   Runner no_mask(l.mistakes_runner, "no_mask");
+  MistakeAnswers mistakes(l);
   const std::vector<const Case*> two{called("02_attend_two_tokens")}, both{two[0], called("03_attend_three_tokens")};
-  CHECK(diagnose(l, no_mask, two, {}).named.size() == 2);
-  const Diagnosis d = diagnose(l, no_mask, both, {});
+  CHECK(diagnose(mistakes, no_mask, two, {}).named.size() == 2);
+  const Diagnosis d = diagnose(mistakes, no_mask, both, {});
   REQUIRE(d.named.size() == 1);
   CHECK(d.named[0]->name == "no_mask");
   CHECK(d.cases == 2);
@@ -109,7 +110,8 @@ TEST_CASE("a mistake that fails on a case that passes is not it") {
   const std::vector<Case> cases = cases_of(l, Suite::evaluate);
   std::vector<const Case*> failing{&cases[1]}, passing{&cases[2]};  // two tokens, three tokens
   Runner no_mask(l.mistakes_runner, "no_mask");
-  CHECK(diagnose(l, no_mask, failing, passing).named.empty());
+  MistakeAnswers mistakes(l);
+  CHECK(diagnose(mistakes, no_mask, failing, passing).named.empty());
 }
 
 TEST_CASE("where outputs fit nothing, the first wrong tap may still be known") {

@@ -53,7 +53,7 @@ TEST_CASE("a record that is cut off, or none, is a sentence") {
     CHECK_THROWS_WITH_AS(MistakeAnswers{handout}, doctest::Contains("wanted recorded answers"), FileError);
   }
   std::filesystem::remove(handout.recorded);  // then no mistake is named
-  CHECK(MistakeAnswers(handout).run(0, {}).how == Outcome::died);
+  CHECK(MistakeAnswers(handout).with_noise(0, {}).how == Outcome::died);
 }
 
 TEST_SUITE_END();

@@ -25,6 +25,12 @@ CaseInput CaseInput::copy() const {
   return c;
 }
 
+CaseInput CaseInput::with_fresh(FreshMemory memory) const {
+  CaseInput c = copy();
+  c.fresh = memory;
+  return c;
+}
+
 const Reference* Case::find(const std::string& tensor) const {
   const auto it =
       std::find_if(references.begin(), references.end(), [&](const Reference& r) { return r.name == tensor; });

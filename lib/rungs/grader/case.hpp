@@ -28,6 +28,8 @@ struct CaseInput {
   /// A scalar input. \throws FileError as above
   double scalar(const std::string& key) const { return (*this)[key].value(0); }
   CaseInput copy() const;
+  /// A copy with this in fresh memory.
+  CaseInput with_fresh(FreshMemory memory) const;
 };
 
 /// One output or tap of the reference.

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "rungs/grader/faults.hpp"
-#include "rungs/grader/mistake_answers.hpp"
 
 namespace rungs {
 
@@ -48,12 +46,6 @@ bool alike(const Outcome& a, const Outcome& b, const Case& c) {
   return true;
 }
 
-std::vector<Runner> mistake_runners(const Lesson& lesson) {
-  std::vector<Runner> runners;
-  for (const KnownMistake& m : lesson.mistakes) runners.emplace_back(lesson.mistakes_runner, m.name);
-  return runners;
-}
-
 namespace {
 
 /// The first recorded tap that differs from the reference.
@@ -86,26 +78,15 @@ bool shows_step(const Outcome& outcome, const Case& c, const std::string& step) 
   return std::any_of(all.begin(), all.end(), [&](const Compared& p) { return base_name(p.name) == step; });
 }
 
-/// The failing cases that are compared, with finite noise in fresh memory: what the learner's file gives on each, and
-/// what a known mistake gives, which most are never asked for.
-class Answers {
- public:
-  Answers(const Lesson& lesson, Runner& runner, const std::vector<const Case*>& failing)
-      : cases(failing.begin(), failing.begin() + std::ptrdiff_t(std::min(most, failing.size()))),
-        mistakes(lesson),
-        ran_(lesson.mistakes.size()) {
-    for (const Case* c : cases) {
-      inputs_.push_back(c->input.copy());
-      inputs_.back().fresh = FreshMemory::noise;
-      mine.push_back(runner.run(inputs_.back()));
-    }
-    for (auto& row : ran_) row.resize(cases.size());
+/// The failing cases that are compared, with finite noise in fresh memory, and what the learner's file gives on each.
+struct Answers {
+  Answers(MistakeAnswers& theirs, Runner& runner, const std::vector<const Case*>& failing)
+      : cases(failing.begin(), failing.begin() + std::ptrdiff_t(std::min(most, failing.size()))), mistakes(theirs) {
+    for (const Case* c : cases) mine.push_back(runner.run(c->input.with_fresh(FreshMemory::noise)));
   }
 
   /// Of known mistake k on case i.
-  const Outcome& theirs(size_t k, size_t i) {
-    return ran_[k][i] ? *ran_[k][i] : ran_[k][i].emplace(mistakes.run(k, inputs_[i]));
-  }
+  const Outcome& theirs(size_t k, size_t i) { return mistakes.with_noise(k, *cases[i]); }
   bool alike_on(size_t k, size_t i) { return alike(mine[i], theirs(k, i), *cases[i]); }
   bool alike_on_all(size_t k) {
     for (size_t i = 0; i < cases.size(); ++i)
@@ -113,14 +94,10 @@ class Answers {
     return !cases.empty();
   }
 
+  static constexpr size_t most = 24;
   std::vector<const Case*> cases;
   std::vector<Outcome> mine;
-  MistakeAnswers mistakes;
-
- private:
-  static constexpr size_t most = 24;
-  std::vector<CaseInput> inputs_;
-  std::vector<std::vector<std::optional<Outcome>>> ran_;
+  MistakeAnswers& mistakes;
 };
 
 /// A mistake that the learner's version does not make: it fails on a case that the learner passes.
@@ -135,7 +112,8 @@ void name(Diagnosis& d, const KnownMistake& m) {
 }
 
 /// Names the one mistake that gives the first wrong tap on all cases, where there is exactly one.
-void name_by_tap(Diagnosis& d, const Lesson& lesson, Answers& answers) {
+void name_by_tap(Diagnosis& d, Answers& answers) {
+  const Lesson& lesson = answers.mistakes.lesson();
   const size_t count = lesson.mistakes.size();
   const std::vector<const Case*>& cases = answers.cases;
   std::string tap;
@@ -167,22 +145,21 @@ void name_by_tap(Diagnosis& d, const Lesson& lesson, Answers& answers) {
 
 }  // namespace
 
-Diagnosis diagnose(const Lesson& lesson, Runner& mine, const std::vector<const Case*>& failing,
+Diagnosis diagnose(MistakeAnswers& mistakes, Runner& mine, const std::vector<const Case*>& failing,
                    const std::vector<const Case*>& passing) {
-  Answers answers(lesson, mine, failing);
+  const Lesson& lesson = mistakes.lesson();
+  Answers answers(mistakes, mine, failing);
   Diagnosis d;
   d.cases = answers.cases.size();
   for (size_t k = 0; k < lesson.mistakes.size(); ++k)
-    if (answers.alike_on_all(k) && !contradicted_by(answers.mistakes, k, passing)) name(d, lesson.mistakes[k]);
-  if (d.named.empty()) name_by_tap(d, lesson, answers);
+    if (answers.alike_on_all(k) && !contradicted_by(mistakes, k, passing)) name(d, lesson.mistakes[k]);
+  if (d.named.empty()) name_by_tap(d, answers);
   return d;
 }
 
 FreshRead reads_fresh_memory(Runner& mine, const Outcome& judged, const Case& c) {
   if (judged.how == Outcome::died) return FreshRead::none;
-  CaseInput input = c.input.copy();
-  input.fresh = FreshMemory::zeros;
-  const Verdict zeros_verdict = judge(mine.run(input), c);
+  const Verdict zeros_verdict = judge(mine.run(c.input.with_fresh(FreshMemory::zeros)), c);
   const Outcome& with_zeros = zeros_verdict.outcome;
   if (zeros_verdict.pass) return FreshRead::right_with_zeros;
   if (with_zeros.how != judged.how || judged.how == Outcome::threw) return FreshRead::none;

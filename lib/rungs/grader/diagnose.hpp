@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rungs/grader/lesson.hpp"
+#include "rungs/grader/mistake_answers.hpp"
 #include "rungs/grader/runner.hpp"
 
 namespace rungs {
@@ -21,10 +22,10 @@ struct Diagnosis {
 /// Outputs of two runs are alike within the tolerances of the case; NaN equals NaN, and they ended in the same way.
 bool alike(const Outcome& a, const Outcome& b, const Case& c);
 
-/// Runs every known mistake on the failing cases (at most 24), with finite noise in fresh memory on both sides, and
+/// Asks every known mistake for its answers to the failing cases (at most 24), with finite noise in fresh memory, and
 /// names those that give the learner's output on all of them and fail on none that the learner passes. Where none does,
 /// those that give the first wrong tap on all of them.
-Diagnosis diagnose(const Lesson& lesson, Runner& mine, const std::vector<const Case*>& failing,
+Diagnosis diagnose(MistakeAnswers& mistakes, Runner& mine, const std::vector<const Case*>& failing,
                    const std::vector<const Case*>& passing);
 
 /// Whether something is read before it was written.
@@ -35,8 +36,5 @@ enum class FreshRead {
 };
 /// Runs a case that failed once more, with zeros in fresh memory. `judged`: how it went with NaN there.
 FreshRead reads_fresh_memory(Runner& mine, const Outcome& judged, const Case& c);
-
-/// A runner for each known mistake, started when first used.
-std::vector<Runner> mistake_runners(const Lesson& lesson);
 
 }  // namespace rungs

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "rungs/base/text.hpp"
 #include "rungs/grader/places.hpp"
@@ -104,7 +105,7 @@ std::string tell_line(const Outcome& outcome, const Lesson& lesson, const Runner
 }
 
 /// Which mistake it is, told from all cases that fail; fills in the diagnosis.
-std::string tell_mistake(Grade& g, const Lesson& lesson, Runner& mine, size_t told, bool explained) {
+std::string tell_mistake(Grade& g, MistakeAnswers& mistakes, Runner& mine, size_t told, bool explained) {
   const auto died = [](const Verdict& verdict) { return verdict.outcome.how == Outcome::died; };
   if (std::any_of(g.verdicts.begin(), g.verdicts.end(), died)) return "";  // a crash, or an endless loop, is none
   std::vector<const Case*> failing{&g.cases[told]}, passing;
@@ -114,13 +115,14 @@ std::string tell_mistake(Grade& g, const Lesson& lesson, Runner& mine, size_t to
     else if (i != told && is_wrong(g.verdicts[i], g.cases[i]))
       failing.push_back(&g.cases[i]);
   }
-  g.diagnosis = diagnose(lesson, mine, failing, passing);
+  g.diagnosis = diagnose(mistakes, mine, failing, passing);
   if (g.diagnosis.named.empty() && explained) return "";
-  return tell_diagnosis(g.diagnosis, lesson, g.verdicts[told].outcome.how == Outcome::not_written);
+  return tell_diagnosis(g.diagnosis, mistakes.lesson(), g.verdicts[told].outcome.how == Outcome::not_written);
 }
 
 /// The story of one failing case; fills in the diagnosis and what that case printed.
-std::string tell(Grade& g, const Lesson& lesson, Runner& mine, Runner& fresh, const std::vector<std::string>& printed) {
+std::string tell(Grade& g, MistakeAnswers& mistakes, Runner& mine, Runner& fresh,
+                 const std::vector<std::string>& printed) {
   const size_t at = case_to_tell(g);
   g.printed = printed[at];
   const Verdict& v = g.verdicts[at];
@@ -131,11 +133,11 @@ std::string tell(Grade& g, const Lesson& lesson, Runner& mine, Runner& fresh, co
   if (!is_wrong(v, c)) return text + "  The next thing to write is\n" + tell_next(v.outcome.says) + describe(v, c);
 
   text += half_written ? "  What is written so far goes wrong.\n" : wrapped(sentence(v.summary), 76, "  ") + "\n";
-  text += tell_line(v.outcome, lesson, mine) + describe(v, c);
+  text += tell_line(v.outcome, mistakes.lesson(), mine) + describe(v, c);
   if (v.outcome.too_late)
     return g.not_run ? text + fmt::format("  The {} cases after it were not run.\n", g.not_run) : text;
   const FreshRead fresh_read = reads_fresh_memory(mine, v.outcome, c);
-  text += tell_fresh(fresh_read) + tell_mistake(g, lesson, mine, at, fresh_read != FreshRead::none);
+  text += tell_fresh(fresh_read) + tell_mistake(g, mistakes, mine, at, fresh_read != FreshRead::none);
   if (half_written) return text + "\n  After that, the next thing to write is\n" + tell_next(v.outcome.says);
   if (judge(fresh.run(c.input), c).pass)
     text +=
@@ -203,7 +205,11 @@ Grade grade(const Lesson& lesson, Suite suite, const Candidate& candidate, const
   Runner fresh(candidate.program, candidate.implementation, candidate.limits);
   take_back_unearned(g);
   if (candidate.drawn) take_back_saved_alone(g, under_grade, *candidate.drawn);
-  if (!g.all_passed() && !g.cases.empty()) g.story = tell(g, lesson, under_grade, fresh, printed);
+  if (!g.all_passed() && !g.cases.empty()) {
+    std::optional<MistakeAnswers> own;
+    MistakeAnswers& mistakes = candidate.mistakes ? *candidate.mistakes : own.emplace(lesson);
+    g.story = tell(g, mistakes, under_grade, fresh, printed);
+  }
   return g;
 }
 

@@ -33,7 +33,8 @@ struct Candidate {
   std::string implementation;     ///< the one of those in it
   std::string called;             ///< "work/06_causal_mask.cpp"
   RunnerLimits limits = {};
-  const DrawnCases* drawn = nullptr;  ///< on these it must agree with the solution, where there are any
+  const DrawnCases* drawn = nullptr;   ///< on these it must agree with the solution, where there are any
+  MistakeAnswers* mistakes = nullptr;  ///< of its lesson, where many are graded; otherwise asked for this grade alone
 };
 
 /// The learner's file, which must exist and be built.

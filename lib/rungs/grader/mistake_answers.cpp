@@ -8,7 +8,6 @@
 #include <set>
 
 #include "rungs/base/error.hpp"
-#include "rungs/grader/diagnose.hpp"
 #include "rungs/grader/suites.hpp"
 
 namespace rungs {
@@ -22,14 +21,6 @@ struct OpenFile {
     if (fd >= 0) close(fd);
   }
 };
-
-Outcome views_of(const Outcome& o) {
-  Outcome copy;
-  copy.how = o.how, copy.says = o.says, copy.calls = o.calls;
-  copy.recording.linear_rows = o.recording.linear_rows;
-  for (const Recorded& p : o.recording.pieces) copy.recording.pieces.push_back({p.name, p.value.view(), p.is_output});
-  return copy;
-}
 
 /// Takes a message that is none of an input's name into an answer; false when it belongs into none.
 bool take(Outcome& outcome, Message& m) {
@@ -54,6 +45,12 @@ bool take(Outcome& outcome, Message& m) {
 
 }  // namespace
 
+std::vector<Runner> mistake_runners(const Lesson& lesson) {
+  std::vector<Runner> runners;
+  for (const KnownMistake& m : lesson.mistakes) runners.emplace_back(lesson.mistakes_runner, m.name);
+  return runners;
+}
+
 MistakeAnswers::MistakeAnswers(const Lesson& lesson) : lesson_(lesson) {
   if (lesson.has_solution())
     runners_ = mistake_runners(lesson);
@@ -72,7 +69,8 @@ void MistakeAnswers::read_record(const std::filesystem::path& path) {
     if (m.kind == Message::go) {
       answer = &answers_[{m.text, m.name}];
       answer->passes = m.number != 0;
-    } else if (!answer || !take(answer->outcome, m)) {
+      answer->with_noise.emplace();
+    } else if (!answer || !take(*answer->with_noise, m)) {
       break;
     }
   }
@@ -84,21 +82,16 @@ void MistakeAnswers::read_record(const std::filesystem::path& path) {
                     path.string(), whole, size));
 }
 
-const MistakeAnswers::Answer* MistakeAnswers::recorded(size_t k, const std::string& name) const {
-  const auto it = answers_.find({lesson_.mistakes[k].name, name});
-  return it == answers_.end() ? nullptr : &it->second;
-}
-
-Outcome MistakeAnswers::run(size_t k, const CaseInput& in) {
-  if (!runners_.empty()) return runners_[k].run(in);
-  const Answer* answer = recorded(k, in.name);
-  return answer ? views_of(answer->outcome) : Outcome();
+const Outcome& MistakeAnswers::with_noise(size_t k, const Case& c) {
+  std::optional<Outcome>& known = answer(k, c).with_noise;
+  if (!known) known = runners_.empty() ? Outcome() : runners_[k].run(c.input.with_fresh(FreshMemory::noise));
+  return *known;
 }
 
 bool MistakeAnswers::passes(size_t k, const Case& c) {
-  if (!runners_.empty()) return judge(runners_[k].run(c.input), c).pass;
-  const Answer* answer = recorded(k, c.input.name);
-  return answer && answer->passes;
+  std::optional<bool>& known = answer(k, c).passes;
+  if (!known) known = !runners_.empty() && judge(runners_[k].run(c.input), c).pass;
+  return *known;
 }
 
 namespace {
@@ -164,9 +157,8 @@ void record_mistakes(const Lesson& lesson, const std::filesystem::path& path) {
   for (size_t k = 0; k < runners.size(); ++k)
     for (const Case& c : cases) {
       const bool passes = judge(runners[k].run(c.input), c).pass;
-      CaseInput noisy = c.input.copy();
-      noisy.fresh = FreshMemory::noise;
-      check(write_answer(file.fd, lesson.mistakes[k].name, passes, runners[k].run(noisy), c));
+      check(write_answer(file.fd, lesson.mistakes[k].name, passes,
+                         runners[k].run(c.input.with_fresh(FreshMemory::noise)), c));
     }
 }
 

@@ -73,8 +73,9 @@ Naming naming(const Lesson& lesson, const std::filesystem::path& runner, const s
   Naming n;
   n.lesson = lesson.name;
   const DrawnCases drawn = draw_cases(lesson, 1);  // what is right must agree with the solution on any input
+  MistakeAnswers mistakes(lesson);
   for (const FreeVersion& v : versions) {
-    const Candidate candidate{runner, v.name, v.name, {}, v.right ? &drawn : nullptr};
+    const Candidate candidate{runner, v.name, v.name, {}, v.right ? &drawn : nullptr, &mistakes};
     judge_version(n, lesson, v, grade_suites(lesson, candidate));
   }
   return n;

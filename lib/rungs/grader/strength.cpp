@@ -8,6 +8,7 @@
 #include "rungs/grader/diagnose.hpp"
 #include "rungs/grader/faults.hpp"
 #include "rungs/grader/grade.hpp"
+#include "rungs/grader/mistake_answers.hpp"
 
 namespace rungs {
 
@@ -77,9 +78,7 @@ Strength strength(const Lesson& lesson) {
     MistakeStrength m{lesson.mistakes[k].name, lesson.mistakes[k].shows, 0, cases.size(), 0, {}};
     for (const Case& c : cases) {
       fate.verdicts.push_back(judge(runners[k].run(c.input), c));
-      CaseInput noisy = c.input.copy();
-      noisy.fresh = FreshMemory::noise;
-      fate.outcomes.push_back(runners[k].run(noisy));
+      fate.outcomes.push_back(runners[k].run(c.input.with_fresh(FreshMemory::noise)));
       const Verdict& v = fate.verdicts.back();
       if (v.pass) continue;
       ++m.rejected;

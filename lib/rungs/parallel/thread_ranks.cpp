@@ -65,9 +65,10 @@ void exchange(Board& board, int me, std::span<Parcel> parcels) {
     Board::Slot& slot = board.slot(p.peer, me);
     wait_for(board, lock, slot, true, me, p.peer);
     if (slot.bytes.size() != p.receive.size())
-      give_up(board, me,
-              {p.peer, fmt::format("rank {} sent {} bytes, where rank {} wanted {}: wanted the same calls on every rank",
-                                   p.peer, slot.bytes.size(), me, p.receive.size())});
+      give_up(
+          board, me,
+          {p.peer, fmt::format("rank {} sent {} bytes, where rank {} wanted {}: wanted the same calls on every rank",
+                               p.peer, slot.bytes.size(), me, p.receive.size())});
     std::memcpy(p.receive.data(), slot.bytes.data(), slot.bytes.size());
     slot.full = false;
     board.changed.notify_all();
