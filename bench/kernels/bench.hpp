@@ -70,6 +70,8 @@ class Bench {
 
   /// The bandwidth of copying, in bytes a second; 0 on a CPU, where it would say nothing.
   double copy_bandwidth = 0;
+  /// The same of reading alone, which is what decoding does.
+  double read_bandwidth = 0;
 
   /// What follows must end within some seconds; when it does not, the report is made of what there is and the program
   /// ends with status 3.
@@ -100,6 +102,7 @@ struct Worst {
 /// \name The ladders
 ///@{
 void measure_copies(Bench& bench);
+void measure_reads(Bench& bench);
 void measure_products(Bench& bench);
 void measure_few_rows(Bench& bench);
 void measure_rows(Bench& bench);

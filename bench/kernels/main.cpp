@@ -15,7 +15,7 @@ namespace {
 constexpr const char* usage =
     R"({0} [--only LADDER] [--seconds S] [--json FILE] [--tiny] [--torch SHAPE=MILLISECONDS]...
 Checks and measures every rung of kernels/, and whole models, {1}.
-  --only LADDER   only what begins so: copy, "matmul f32", "matmul bf16", gemv, softmax, rms_norm, layer_norm, add,
+  --only LADDER   only what begins so: copy, read, "matmul f32", "matmul bf16", gemv, softmax, rms_norm, layer_norm, add,
                   silu_mul, rope, embedding, sample, attention, "model 8b"
   --seconds S     for how long a rung is measured; 0.3
   --json FILE     writes all figures there
@@ -67,9 +67,10 @@ int main(int argc, char** argv) try {
   require_cuda_device();
   Bench bench(options);
   const std::pair<const char*, void (*)(Bench&)> parts[] = {
-      {"copy", measure_copies},  // first: it is the others' yardstick
-      {"products", measure_products}, {"few rows", measure_few_rows},   {"rows", measure_rows},
-      {"choices", measure_choices},   {"attention", measure_attention}, {"models", measure_models}};
+      {"copy", measure_copies},  // first: they are the others' yardsticks
+      {"read", measure_reads},   {"products", measure_products}, {"few rows", measure_few_rows},
+      {"rows", measure_rows},    {"choices", measure_choices},   {"attention", measure_attention},
+      {"models", measure_models}};
   for (const auto& [part, measure] : parts) try {
       measure(bench);
     } catch (const std::exception& e) {  // no memory, or a kernel that took the device with it

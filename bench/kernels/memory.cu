@@ -1,4 +1,5 @@
-// Random numbers, and the copies that show what the memory gives.
+// Random numbers, and the copies and reads that show what the memory gives.
+#include "kernels/gemv/chunks.cuh"
 #include "memory.hpp"
 
 namespace rungs::bench {
@@ -36,6 +37,28 @@ __global__ void copy(float4* out, const float4* in, size_t count) {
 
 constexpr int threads = 256;
 
+/// The sum of all words that a thread reads, pieces of 16 bytes, `each` of them on their way before the first is added.
+template <int each, bool past_l1>
+__global__ void read(uint32_t* sum, const uint4* in, size_t count) {
+  const size_t step = size_t(gridDim.x) * blockDim.x, thread = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  uint32_t all = 0;
+  for (size_t first = thread; first < count; first += step * each) {
+    uint4 piece[each] = {};
+#pragma unroll
+    for (int i = 0; i < each; ++i)
+      if (first + i * step < count) piece[i] = past_l1 ? load_past_l1(in + first + i * step) : in[first + i * step];
+#pragma unroll
+    for (int i = 0; i < each; ++i) all += piece[i].x + piece[i].y + piece[i].z + piece[i].w;
+  }
+  sum[thread] = all;
+}
+
+template <int each>
+void launch_read(uint32_t* sum, const void* in, size_t count, bool past_l1, cudaStream_t stream) {
+  const LaunchShape shape{dim3(unsigned(read_threads / threads)), dim3(threads), 0, stream};
+  launch(past_l1 ? read<each, true> : read<each, false>, shape, sum, static_cast<const uint4*>(in), count);
+}
+
 template <int each>
 void launch_copy(void* out, const void* in, size_t count, cudaStream_t stream) {
   launch(copy<each>, {dim3(unsigned(ceil_div(count, each * threads))), dim3(threads), 0, stream},
@@ -58,6 +81,12 @@ void copy_16_bytes(void* out, const void* in, size_t count, int each, cudaStream
   if (each == 1) return launch_copy<1>(out, in, count, stream);
   if (each == 2) return launch_copy<2>(out, in, count, stream);
   return launch_copy<4>(out, in, count, stream);
+}
+
+void read_16_bytes(uint32_t* sum, const void* in, size_t count, int each, bool past_l1, cudaStream_t stream) {
+  if (each == 2) return launch_read<2>(sum, in, count, past_l1, stream);
+  if (each == 4) return launch_read<4>(sum, in, count, past_l1, stream);
+  return launch_read<8>(sum, in, count, past_l1, stream);
 }
 
 }  // namespace rungs::bench

@@ -18,6 +18,12 @@ void fill_uniform(T* out, size_t count, uint64_t seed, float middle, float sprea
 /// out = in, 16 bytes a thread at a time, `each` times: 1, 2 or 4. count: of 16 bytes.
 void copy_16_bytes(void* out, const void* in, size_t count, int each, cudaStream_t stream);
 
+/// How many threads read_16_bytes has: as many as a large GPU holds at a time, twice.
+constexpr size_t read_threads = size_t(1) << 19;
+/// sum[i] = the sum of what thread i reads of `in`, in words of 32 bits, modulo 2^32; i < read_threads. `each` pieces
+/// of 16 bytes are on their way at a time: 2, 4 or 8. count: of 16 bytes.
+void read_16_bytes(uint32_t* sum, const void* in, size_t count, int each, bool past_l1, cudaStream_t stream);
+
 /// An array on the device, several times: each call of a kernel gets the next one, so that it finds nothing of what it
 /// reads in a cache.
 template <class T>

@@ -1,4 +1,4 @@
-// Whole models with random weights: one token after the other beside the bandwidth of copying, and a long prompt beside
+// Whole models with random weights: one token after the other beside the bandwidth of reading, and a long prompt beside
 // PyTorch.
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -193,7 +193,7 @@ void measure_model(Bench& bench, const Shape& shape, double torch_milliseconds) 
   const double T = double(shape.prompt);
   const double flop = 2 * r.bytes.every_row * T + 2.0 * double(c.num_layers * c.num_heads * c.head_dim) * T * (T + 1);
   const std::string what = fmt::format("{}, {}", shape.name, name_of(shape.dtype));
-  bench.ladder("decode", what + ", one sequence", Unit::byte, bench.copy_bandwidth, "copying");
+  bench.ladder("decode", what + ", one sequence", Unit::byte, bench.read_bandwidth, "reading");
   const double step = median(step_seconds);
   bench.line(fmt::format("a token at {} to {}", shape.prompt, position - 1), step * 1e3,
              double(r.bytes.every_step) + cache_bytes / (repeats * shape.steps), fault, shape.decode,
@@ -216,8 +216,8 @@ void measure_models(Bench& bench) {
   else
     shapes = {{"stories15M", DType::f32, 64, 256, 16, "", ""},
               {"stories110M", DType::bf16, 512, 1024, 16, "", ""},
-              {"1b", DType::bf16, 2048, 2304, 16, "55% (78%)", ""},
-              {"8b", DType::bf16, 2048, 2304, 16, "75% (90%)", "30% (95%)"}};
+              {"1b", DType::bf16, 2048, 2304, 16, "65% (78%)", ""},
+              {"8b", DType::bf16, 2048, 2304, 16, "85% (92%)", "45% (80%)"}};
   for (const Shape& shape : shapes) {
     if (!bench.wants("model " + shape.name)) continue;
     try {

@@ -1,4 +1,4 @@
-// Matrix products beside cuBLAS, and products of few rows beside the bandwidth of copying.
+// Matrix products beside cuBLAS, and products of few rows beside the bandwidth of reading.
 #include <fmt/format.h>
 
 #include <random>
@@ -102,12 +102,12 @@ void in_bf16(Bench& bench, Sizes s) {
   bench.measure(
       {"06 wmma", s.flop(), [&](int t) { matmul_06(c[t], a[t], b[t], s.M, s.N, s.K, nullptr); }, poison, fault});
   bench.measure({"07 mma.sync", s.flop(), [&](int t) { matmul_07(c[t], a[t], b[t], s.M, s.N, s.K, 1, nullptr); },
-                 poison, fault, "35% (58%)"});
+                 poison, fault, "60%"});
   bench.measure({"07 mma.sync, two parts", 2 * s.flop(),
                  [&](int t) { matmul_07(c[t], a[t], b[t], s.M, s.N, s.K, 2, nullptr); }, poison, fault_of_two});
   if (!wgmma_runs_here()) return;
   bench.measure({"08 wgmma", s.flop(), [&](int t) { wgmma_matmul(c[t], a[t], b[t], s.M, s.N, s.K, 1, nullptr); },
-                 poison, fault, "60% (98%)"});
+                 poison, fault, "85%"});
   bench.measure({"08 wgmma, two parts", 2 * s.flop(),
                  [&](int t) { wgmma_matmul(c[t], a[t], b[t], s.M, s.N, s.K, 2, nullptr); }, poison, fault_of_two});
 }
@@ -166,7 +166,7 @@ void measure_products(Bench& bench) {
 void measure_few_rows(Bench& bench) {
   if (!bench.wants("gemv")) return;
   const int K = bench.size(14336, 2048, 33), C = bench.size(4096, 2048, 65);
-  bench.ladder("gemv", fmt::format("weight {} x {}", K, C), Unit::byte, bench.copy_bandwidth, "copying");
+  bench.ladder("gemv", fmt::format("weight {} x {}", K, C), Unit::byte, bench.read_bandwidth, "reading");
   FewRows<bf16> one(bench, 1, K, C);
   one.measure("01 thread per row, bf16", gemv_01);
   one.measure("02 warp per row, bf16", gemv_02);

@@ -1,5 +1,8 @@
-// Operations row by row and element by element, beside the bandwidth of copying.
+// Operations row by row and element by element, beside the bandwidth of copying; and that of copying and of reading.
 #include <fmt/format.h>
+
+#include <bit>
+#include <numeric>
 
 #include "bench.hpp"
 #include "kernels/elementwise/elementwise.hpp"
@@ -32,6 +35,31 @@ void measure_copies(Bench& bench) {
   measure("cudaMemcpy on the device",
           [&](int) { CUDA_CHECK(cudaMemcpyAsync(to[0], from[0], bytes, cudaMemcpyDeviceToDevice, nullptr)); });
   if (on_gpu) bench.copy_bandwidth = best;
+}
+
+void measure_reads(Bench& bench) {
+  if (!on_gpu && !bench.wants("read")) return;
+  const size_t bytes = bench.options().tiny ? 4096 : on_gpu ? size_t(1) << 30 : size_t(64) << 20;
+  Rotated<float> from(bytes / 4, 1);
+  Rotated<uint32_t> sums(read_threads, 1);
+  from.fill(1);
+  uint32_t wanted = 0;
+  for (const float x : from.download(0)) wanted += std::bit_cast<uint32_t>(x);
+  const auto fault = [&](int) {
+    const std::vector<uint32_t> found = sums.download(0);
+    return std::accumulate(found.begin(), found.end(), uint32_t(0)) == wanted ? 0.0 : INFINITY;
+  };
+  bench.ladder("read", fmt::format("{:.1f} MB, read only", double(bytes) * 1e-6), Unit::byte, bench.copy_bandwidth,
+               "copying");
+  double best = 0;
+  for (const bool past_l1 : {false, true})
+    for (const int each : {2, 4, 8})
+      best = std::max(
+          best,
+          bench.measure({fmt::format("{} loads on their way{}", each, past_l1 ? ", past the L1" : ""), double(bytes),
+                         [&](int) { read_16_bytes(sums[0], from[0], bytes / 16, each, past_l1, nullptr); },
+                         [&] { sums.poison(); }, fault}));
+  if (on_gpu) bench.read_bandwidth = best;
 }
 
 namespace {

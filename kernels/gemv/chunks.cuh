@@ -18,13 +18,29 @@ struct Chunk {
   std::conditional_t<aligned, uint4, Few<chunk<W>>> bits;
 };
 
+/// Loads 16 bytes that no other warp will read soon: they get no place in the L1 cache, where they would drive out what
+/// all warps read. No kernel that may still run writes them. PTX ISA, ld.global.nc with .L1::no_allocate.
+__device__ __forceinline__ uint4 load_past_l1(const uint4* from) {
+#ifdef __CUDACC__
+  uint4 bits;
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
+               : "l"(__cvta_generic_to_global(from)));
+  return bits;
+#else
+  return *from;
+#endif
+}
+
 /// Begins to load the elements [c, c + chunk<W>) of a row of C. With `aligned`, which promises that every row starts at
-/// a multiple of 16 bytes and ends at one, that is a load of 16 bytes; else one by one, and zeros beyond the end.
-template <bool aligned, class W>
+/// a multiple of 16 bytes and ends at one, that is a load of 16 bytes, with `once` past the L1; else one by one, and
+/// zeros beyond the end.
+template <bool aligned, bool once, class W>
 __device__ inline Chunk<aligned, W> load_chunk(const W* row, int c, int C) {
   Chunk<aligned, W> w = {};
   if constexpr (aligned) {
-    w.bits = *reinterpret_cast<const uint4*>(row + c);
+    const auto* const from = reinterpret_cast<const uint4*>(row + c);
+    w.bits = once ? load_past_l1(from) : *from;
   } else {
     for (int e = 0; e < chunk<W>; ++e)
       if (c + e < C) {
@@ -55,10 +71,10 @@ __device__ inline Few<chunk<W>> values(const Chunk<aligned, W>& w) {
   }
 }
 
-/// The elements [c, c + chunk<W>) of a row of C, as f32.
+/// The elements [c, c + chunk<W>) of a row of C, as f32; read through the L1.
 template <bool aligned, class W>
 __device__ inline Few<chunk<W>> weights_at(const W* row, int c, int C) {
-  return values(load_chunk<aligned>(row, c, C));
+  return values(load_chunk<aligned, false>(row, c, C));
 }
 
 /// The elements [c, c + count) of a row of C of the input, likewise; `aligned` loads them 4 at a time.

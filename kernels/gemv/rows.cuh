@@ -35,7 +35,7 @@ __device__ inline void load_chunks(FourChunks<aligned, W> (&w)[ahead], const W* 
                                    int step, int C) {
   for (int a = 0; a < ahead; ++a)
     if (c + a * step < C)
-      for (int i = 0; i < gemv_rows_per_warp; ++i) w[a].of[i] = load_chunk<aligned>(row[i], c + a * step, C);
+      for (int i = 0; i < gemv_rows_per_warp; ++i) w[a].of[i] = load_chunk<aligned, true>(row[i], c + a * step, C);
 }
 
 /// Adds what the columns from c on give: to sum[n][i] their products with row n of x and chunk i, and to squares[n] the

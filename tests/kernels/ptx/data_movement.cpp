@@ -56,10 +56,11 @@ void store(Thread& t, const Instruction& i) {
   for (int n = 0; n < count; ++n) std::memcpy(to + n * sizeof(T), &t.registers[i.slot[1 + n]], sizeof(T));
 }
 
-/// The names of a space; .nc, which reads through another cache, changes nothing here.
+/// The names of a space. Through which cache something is read (.nc), and whether it is kept there, changes nothing
+/// here.
 template <Space space>
 std::vector<std::string> names_of_space() {
-  if (space == Space::global) return {".global", ".global.nc"};
+  if (space == Space::global) return {".global", ".global.nc", ".global.nc.L1::no_allocate"};
   if (space == Space::shared) return {".shared", ".shared::cta"};
   if (space == Space::parameter) return {".param"};
   return {""};
