@@ -21,10 +21,19 @@ if(RUNGS_BASELINE)
 endif()
 
 # highway_sources(FILES...): these files of the calling folder are compiled by Highway for each kind of processor.
-# Vectors without a fixed size (SVE, RVV) fit in no struct. Precompiled headers would be of other flags.
+# Vectors without a fixed size (SVE, RVV) fit in no struct. Precompiled headers would be of other flags. What sanitizers
+# add takes minutes to compile there, so they watch the oldest kind, AVX2 and the newest; and no reader of a file, which is
+# what a fuzzer runs, multiplies anything.
 function(highway_sources)
-  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_DEFINITIONS HWY_WANT_AVX3_DL
-    "HWY_DISABLED_TARGETS=(HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128|HWY_RVV)"
+  set(left_out HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128|HWY_RVV)
+  if(RUNGS_SANITIZE)
+    string(APPEND left_out |HWY_SSSE3|HWY_SSE4|HWY_AVX3)
+  endif()
+  if(RUNGS_FUZZ)
+    string(APPEND left_out |HWY_AVX2|HWY_AVX3_DL)
+    set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=all)
+  endif()
+  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_DEFINITIONS HWY_WANT_AVX3_DL "HWY_DISABLED_TARGETS=(${left_out})"
     "$<TARGET_PROPERTY:hwy::hwy,INTERFACE_COMPILE_DEFINITIONS>")
   if(RUNGS_OLDEST)
     set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -march=${RUNGS_OLDEST})

@@ -30,13 +30,6 @@ Outcome answer(float first, const char* name = "out", const Shape& shape = {2}) 
   return o;
 }
 
-Diagnosis diagnose_as(const char* lesson, const std::string& mistake) {
-  const Lesson& l = lesson_called(lesson);
-  static std::vector<std::unique_ptr<Grade>> kept;
-  kept.push_back(std::make_unique<Grade>(grade(l, Suite::evaluate, {l.mistakes_runner, mistake, mistake})));
-  return kept.back()->diagnosis;
-}
-
 std::vector<std::string> says(const Diagnosis& d) {
   std::vector<std::string> list;
   for (const KnownMistake* m : d.named) list.push_back(m->says);
@@ -80,12 +73,16 @@ TEST_CASE("how a run ended, and how much it did, count too") {
 }
 
 TEST_CASE("every known mistake that shows in outputs is named by its own sentence") {
-  for (const char* lesson : {"03_layer_norm", "05_attention", "06_causal_mask"})
-    for (const KnownMistake& m : lesson_called(lesson).mistakes) {
+  for (const char* name : {"03_layer_norm", "05_attention", "06_causal_mask"}) {
+    const Lesson& lesson = lesson_called(name);
+    MistakeAnswers mistakes(lesson);
+    for (const KnownMistake& m : lesson.mistakes) {
       if (m.shows != "output") continue;
-      INFO(lesson, " ", m.name);
-      CHECK(says(diagnose_as(lesson, m.name)) == std::vector<std::string>{m.says});
+      INFO(name, " ", m.name);
+      const Grade g = grade(lesson, Suite::evaluate, {lesson.mistakes_runner, m.name, m.name, {}, nullptr, &mistakes});
+      CHECK(says(g.diagnosis) == std::vector<std::string>{m.says});
     }
+  }
 }
 
 TEST_CASE("a wrong version that equals a mistake on one case only is given no name") {
