@@ -23,10 +23,11 @@ std::string names(const Diagnosis& d) {
 
 void check(const char* lesson, const char* program_name, const std::vector<Expected>& all) {
   const Lesson& l = lesson_called(lesson);
+  MistakeAnswers mistakes(l);
   int named = 0, known = 0;
   for (const Expected& e : all) {
     const std::string version = e.version;
-    const Grade g = grade(l, Suite::evaluate, {program(program_name), version, version});
+    const Grade g = grade(l, Suite::evaluate, {program(program_name), version, version, {}, nullptr, &mistakes});
     const std::string got = names(g.diagnosis);
     INFO(lesson, " ", version, ": ", g.passed, " of ", g.cases.size(), ", named: ", got, "\n", g.story);
     CHECK(g.all_passed() == version.starts_with("Right"));
