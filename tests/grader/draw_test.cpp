@@ -61,3 +61,37 @@ TEST_CASE("a character of several bytes stays whole in a drawn text") {
     }
   CHECK(long_characters > 0);
 }
+
+TEST_CASE("a case that counts is asked with larger sizes, and most answers are others") {
+  for (const char* name : {"22_memory", "23_roofline"}) {
+    INFO(name);
+    const Lesson lesson = lesson_called(name);
+    const DrawnCases all = draw_cases(lesson, 3);
+    size_t without = 0, answered_otherwise = 0;
+    for (const Case& c : load_cases(lesson.references)) {
+      if (!c.error.empty()) continue;
+      if (!all.count(c.input.name)) {
+        ++without;
+        continue;
+      }
+      INFO(c.input.name);
+      for (const DrawnCase& drawn : all.at(c.input.name)) {
+        bool larger = false;
+        for (const auto& [key, size] : c.input.in)
+          for (int64_t i = 0; i < size.count(); ++i) {
+            CHECK(drawn.input[key].value(i) >= size.value(i));
+            CHECK(drawn.input[key].value(i) <= 1.5 * size.value(i) + 1);
+            larger = larger || drawn.input[key].value(i) > size.value(i);
+          }
+        CHECK(larger);
+      }
+      const std::vector<Recorded>& answers = all.at(c.input.name)[0].outputs;
+      answered_otherwise += std::any_of(answers.begin(), answers.end(), [&](const Recorded& answer) {
+        return answer.value.value(0) != c.find(answer.name)->value.value(0);
+      });
+    }
+    MESSAGE(all.size(), " cases drawn anew, ", without, " hold a model's sizes alone");
+    CHECK(all.size() >= 4 * without);
+    CHECK(answered_otherwise * 10 >= all.size() * 8);
+  }
+}

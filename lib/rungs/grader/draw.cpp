@@ -56,6 +56,22 @@ Tensor shuffled_characters(const Tensor& text, Random& random) {
   return shuffled;
 }
 
+/// Sizes and speeds, each up to half as large again; what is whole stays whole and becomes larger by one at least.
+Tensor enlarged(const Tensor& t, Random& random) {
+  std::uniform_real_distribution<double> share(0, 0.5);
+  Tensor drawn = t.copy();
+  for (int64_t i = 0; i < t.count(); ++i) {
+    const double more = t.value(i) * share(random);
+    if (t.dtype() == DType::f64)
+      drawn.data<double>()[i] += more;
+    else if (t.dtype() == DType::i64)
+      drawn.data<int64_t>()[i] += 1 + int64_t(more);
+    else
+      drawn.data<int32_t>()[i] += 1 + int32_t(more);
+  }
+  return drawn;
+}
+
 /// The tensor drawn anew; nothing for one that says how the case is computed.
 ConstTensor drawn_from(const std::string& name, const Tensor& t, Random& random) {
   static const std::set<std::string> tokens{"tokens", "prompt", "ids", "before", "beside"}, texts{"text", "piece"};
@@ -81,6 +97,22 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
                     static_cast<const char*>(b.raw()));
 }
 
+/// Of a case that counts and holds nothing else to draw from. What must fit to something, as heads and bits, stays.
+bool draw_sizes(CaseInput& input, Random& random) {
+  static const std::set<std::string> sizes{
+      "bandwidth", "batch",   "batches",     "bytes",     "cache_bytes", "context",           "contexts",
+      "d",         "flops",   "hidden_size", "in",        "intensity",   "intermediate_size", "keys",
+      "memory",    "N",       "num_layers",  "numbers",   "out",         "parameter_bytes",   "past",
+      "peak",      "queries", "rows",        "vocab_size"};
+  bool any = false;
+  for (auto& [name, tensor] : input.in) {
+    const DType dtype = tensor.dtype();
+    if (!sizes.count(name) || (dtype != DType::i32 && dtype != DType::i64 && dtype != DType::f64)) continue;
+    tensor = enlarged(tensor, random), any = true;
+  }
+  return any;
+}
+
 /// False where nothing came out otherwise than it was.
 bool draw(CaseInput& input, Random& random) {
   bool other = false;
@@ -89,7 +121,7 @@ bool draw(CaseInput& input, Random& random) {
     if (!drawn || same_bytes(drawn, tensor)) continue;
     tensor = std::move(drawn), other = true;
   }
-  return other;
+  return other || draw_sizes(input, random);
 }
 
 /// What the solution makes of it; nothing where it refuses.

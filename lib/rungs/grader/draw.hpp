@@ -26,7 +26,8 @@ using DrawnCases = std::map<std::string, std::vector<DrawnCase>>;
 /// Draws twice for each case of the lesson's suites and runs the solution on it, whose runner must be built. Elements
 /// of f32 tensors change places within their row and are scaled a little (but for rows that are probabilities), lists
 /// of tokens and the characters of texts are shuffled, uniform draws are drawn again; shapes, positions and options
-/// stay. Where the solution refuses what was drawn, there is none.
+/// stay. A case with nothing of this is asked with larger sizes, where it counts something. Where the solution refuses
+/// what was drawn, there is none.
 DrawnCases draw_cases(const Lesson& lesson, uint64_t seed);
 
 /// Whether an answer is the solution's: integers equal, all else within a thousandth of the largest value, or within 8
