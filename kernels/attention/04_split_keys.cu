@@ -6,6 +6,7 @@
 #include "kernels/attention/attention.hpp"
 #include "kernels/attention/split_keys.cuh"
 #include "kernels/overlap.cuh"
+#include "kernels/rope/row_in_cache.cuh"
 
 namespace rungs {
 
@@ -14,6 +15,43 @@ size_t attention_04_workspace(int N, int capacity, int H, int G, int D) {
   const size_t parts =
       std::min(size_t(N) * ceil_div(capacity, 2 * least_keys), size_t(std::max(N, split_blocks() / G)));
   return parts * H * (D + 2);
+}
+
+/// The keys of a sequence in a paged cache. Beyond the last, where nothing is read, the table has no blocks.
+struct KeysInBlocks {
+  const CacheRows& cache;
+  const int* table;
+  int first, last, stride, start;  ///< start: where a key/value head begins in a row
+
+  __device__ __forceinline__ KeysInBlocks from(int s) const { return {cache, table, first + s, last, stride, start}; }
+  __device__ __forceinline__ size_t at(int s) const {
+    return row_in_blocks(cache, table, min(first + s, last)) * stride + start;
+  }
+  __device__ __forceinline__ const float* key(int s) const { return cache.k + at(s); }
+  __device__ __forceinline__ const float* value(int s) const { return cache.v + at(s); }
+};
+
+/// What a block does with its keys. q: (N, H, D); D <= WIDTH.
+template <int WIDTH, int HEADS, bool ALIGNED, class Keys>
+__device__ __forceinline__ void attend_to_split(const SplitParts& parts, const float* q, const Keys& keys,
+                                                const Split& split, int H, int D, float scale) {
+  using Softmax = OnlineSoftmax<WIDTH, HEADS>;
+  const LaneOfRow<ALIGNED> row = {int(threadIdx.x) % Softmax::lanes * 4, min(D, WIDTH / 2), D};
+  const size_t first_row = (size_t(split.n) * H + split.first_head);  // of q
+
+  Softmax softmax;
+  for (int i = 0; i < HEADS; ++i) row.load(softmax.query[i], q + (first_row + i) * D, i < split.heads);
+  softmax.add_keys(row, keys, split.begin, split.end, scale);
+
+  __shared__ SumsOfWarps<WIDTH, HEADS> warps;
+  warps.gather(softmax);
+  for (int i = 0; i < split.heads; ++i) {
+    const size_t part = (first_row + i) * gridDim.x + blockIdx.x;
+    warps.each_element(i, row, [&](float2 stat, int d, float x) {
+      if (d == 0) parts.stats[part] = stat;
+      parts.sums[part * D + d] = x;
+    });
+  }
 }
 
 /// A block per split, slice of HEADS query heads of a key/value head, and row.
@@ -26,24 +64,22 @@ __global__ void __launch_bounds__(split_warps * 32)
   wait_for_earlier_kernels();
   const Split split = split_of_block<HEADS>(position, H, G);
   if (split.begin == split.end) return;  // the whole block: nobody waits for it
-  using Softmax = OnlineSoftmax<WIDTH, HEADS>;
-  const LaneOfRow<ALIGNED> row = {int(threadIdx.x) % Softmax::lanes * 4, min(D, WIDTH / 2), D};
-  const size_t first_row = (size_t(split.n) * H + split.first_head);                 // of q
   const size_t in_cache = (size_t(sequence[split.n]) * capacity * G + split.g) * D;  // k[sequence[n], 0, g, :]
+  const KeysInOrder keys = {k + in_cache, v + in_cache, G * D};
+  attend_to_split<WIDTH, HEADS, ALIGNED>(parts, q, keys, split, H, D, scale);
+}
 
-  Softmax softmax;
-  for (int i = 0; i < HEADS; ++i) row.load(softmax.query[i], q + (first_row + i) * D, i < split.heads);
-  softmax.add_keys(row, k + in_cache, v + in_cache, split.begin, split.end, G * D, scale);
-
-  __shared__ SumsOfWarps<WIDTH, HEADS> warps;
-  warps.gather(softmax);
-  for (int i = 0; i < split.heads; ++i) {
-    const size_t part = (first_row + i) * gridDim.x + blockIdx.x;
-    warps.each_element(i, row, [&](float2 stat, int d, float x) {
-      if (d == 0) parts.stats[part] = stat;
-      parts.sums[part * D + d] = x;
-    });
-  }
+/// The same from a paged cache: each key is looked up in the sequence's block table, which the L1 keeps.
+template <int WIDTH, int HEADS, bool ALIGNED>
+__global__ void __launch_bounds__(split_warps * 32)
+    attention_split_blocks(SplitParts parts, const float* q, CacheRows cache, int H, int G, int D, float scale) {
+  let_next_kernel_begin();
+  wait_for_earlier_kernels();
+  const Split split = split_of_block<HEADS>(cache.position, H, G);
+  if (split.begin == split.end) return;
+  const int* table = cache.block_tables + cache.first_block[split.n];
+  const KeysInBlocks keys = {cache, table, 0, split.end - 1, G * D, split.g * D};
+  attend_to_split<WIDTH, HEADS, ALIGNED>(parts, q, keys, split, H, D, scale);
 }
 
 /// A block per head and row: thread (x, y) has element x of the splits y, y + blockDim.y, ...
@@ -67,20 +103,38 @@ __global__ void attention_combine(float* out, SplitParts parts, const int* posit
   }
 }
 
-void attention_04(float* out, const float* q, const float* k, const float* v, const int* sequence, const int* position,
-                  float* workspace, int N, int capacity, int H, int G, int D, cudaStream_t stream) {
-  check_attention(1, capacity, H, G, D);
+/// keys: of the longest row, or as many as it may have.
+template <bool PAGED>
+static void split_and_combine(float* out, const float* q, const CacheRows& cache, float* workspace, int N, int keys,
+                              int H, int G, int D, cudaStream_t stream) {
+  check_attention(1, keys, H, G, D);
   if (N == 0) return;
-  const int splits = splits_of(N, capacity, G);
+  const int splits = splits_of(N, keys, G);
   const SplitParts parts = parts_in(workspace, N, H, splits);
+  const float *k = cache.k, *v = cache.v;
   with_split_sizes(D, H / G, rows_of_4(D, q, k, v), [&](auto width, auto heads, auto aligned) {
-    launch(attention_split_keys<width(), heads(), aligned()>,
-           {split_grid(splits, heads(), N, H, G), split_warps * 32, 0, stream, /*overlap=*/true}, parts, q, k, v,
-           sequence, position, capacity, H, G, D, 1.0f / std::sqrt(float(D)));
+    const LaunchShape shape{split_grid(splits, heads(), N, H, G), split_warps * 32, 0, stream, /*overlap=*/true};
+    const float scale = 1.0f / std::sqrt(float(D));
+    if constexpr (PAGED)
+      launch(attention_split_blocks<width(), heads(), aligned()>, shape, parts, q, cache, H, G, D, scale);
+    else
+      launch(attention_split_keys<width(), heads(), aligned()>, shape, parts, q, k, v, cache.sequence, cache.position,
+             cache.capacity, H, G, D, scale);
   });
   const dim3 block(ceil_div(D, 32) * 32, std::clamp(splits / 4, 1, 1024 / (ceil_div(D, 32) * 32)));
   launch(attention_combine, {dim3(H, N), block, block.x * block.y * sizeof(float), stream, /*overlap=*/true}, out,
-         parts, position, splits, D);
+         parts, cache.position, splits, D);
+}
+
+void attention_04(float* out, const float* q, const float* k, const float* v, const int* sequence, const int* position,
+                  float* workspace, int N, int capacity, int H, int G, int D, cudaStream_t stream) {
+  const CacheRows cache = {const_cast<float*>(k), const_cast<float*>(v), sequence, position, capacity};  // only read
+  split_and_combine<false>(out, q, cache, workspace, N, capacity, H, G, D, stream);
+}
+
+void attention_04_paged(float* out, const float* q, const CacheRows& cache, float* workspace, int N, int keys, int H,
+                        int G, int D, cudaStream_t stream) {
+  split_and_combine<true>(out, q, cache, workspace, N, keys, H, G, D, stream);
 }
 
 }  // namespace rungs

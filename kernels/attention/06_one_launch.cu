@@ -55,7 +55,8 @@ __global__ void __launch_bounds__(split_warps * 32)
     row.load(softmax.query[i], q + (first_row + i) * D, i < split.heads);
     rotate(softmax.query[i], cos, sin);
   }
-  softmax.add_keys(row, cache.k + in_cache, cache.v + in_cache, split.begin, min(split.end, position), G * D, scale);
+  const KeysInOrder keys = {cache.k + in_cache, cache.v + in_cache, G * D};
+  softmax.add_keys(row, keys, split.begin, min(split.end, position), scale);
 
   // The newest key, by the first lanes of warp 0, in registers alone.
   if (split.end > position && threadIdx.x < 32) {

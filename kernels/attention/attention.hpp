@@ -42,6 +42,11 @@ void attention_04(float* out, const float* q, const float* k, const float* v, co
                   float* workspace, int N, int capacity, int H, int G, int D, cudaStream_t stream);
 /// How many floats attention_04 wants as workspace; it never grows when N shrinks.
 size_t attention_04_workspace(int N, int capacity, int H, int G, int D);
+/// The same from a paged cache, whose blocks lie anywhere. No row has more than `keys` keys; workspace:
+/// attention_04_workspace(N, keys, ...) floats. With keys = capacity the sums are those of attention_04, bit for bit.
+/// Kwon and others 2023, "Efficient memory management for large language model serving with PagedAttention".
+void attention_04_paged(float* out, const float* q, const CacheRows& cache, float* workspace, int N, int keys, int H,
+                        int G, int D, cudaStream_t stream);
 
 /// Rung 5, tensor cores: rung 3 with mma.sync, each f32 as the sum of three bf16, so that the result is as good as that
 /// of f32. The rung for prefill; for D above 128 it is rung 3. out, q: (T, H, D); k, v: (S, G, D).

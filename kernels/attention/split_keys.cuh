@@ -114,6 +114,18 @@ __device__ __forceinline__ float sum_over(float x) {
   return x;
 }
 
+/// The keys of a key/value head, and their values, one behind the other.
+struct KeysInOrder {
+  const float *k, *v;  ///< of key 0
+  int stride;          ///< floats from one to the next
+
+  __device__ __forceinline__ KeysInOrder from(int s) const {
+    return {k + size_t(s) * stride, v + size_t(s) * stride, stride};
+  }
+  __device__ __forceinline__ const float* key(int s) const { return k + size_t(s) * stride; }
+  __device__ __forceinline__ const float* value(int s) const { return v + size_t(s) * stride; }
+};
+
 /// The softmax of HEADS query heads over the keys that a lane group has read so far. A key is held by `lanes` lanes of
 /// a warp, 8 elements each, and a warp takes several keys at once.
 template <int WIDTH, int HEADS>
@@ -158,22 +170,18 @@ struct OnlineSoftmax {
     }
   }
 
-  /// Takes the keys `begin` to `end`, of which each warp of the block has its steps. k, v: row s of the key/value head
-  /// begins at s · stride.
-  template <bool ALIGNED>
-  __device__ __forceinline__ void add_keys(const LaneOfRow<ALIGNED>& row, const float* k, const float* v, int begin,
-                                           int end, int stride, float scale) {
+  /// Takes the keys `begin` to `end`, of which each warp of the block has its steps.
+  template <bool ALIGNED, class Keys>
+  __device__ __forceinline__ void add_keys(const LaneOfRow<ALIGNED>& row, const Keys& keys, int begin, int end,
+                                           float scale) {
     const int group = threadIdx.x % 32 / lanes;
     for (int s0 = begin + int(threadIdx.x) / 32 * step; s0 < end; s0 += split_warps * step) {
-      const float* k_rows = k + size_t(s0 + group) * stride;
-      const float* v_rows = v + size_t(s0 + group) * stride;
+      const Keys from = keys.from(s0 + group);
       float4 kv[depth][2];
       float scores[depth][HEADS];
-      for (int j = 0; j < depth; ++j)
-        row.load(kv[j], k_rows + size_t(groups * j) * stride, s0 + group + groups * j < end);
+      for (int j = 0; j < depth; ++j) row.load(kv[j], from.key(groups * j), s0 + group + groups * j < end);
       for (int j = 0; j < depth; ++j) score(scores[j], kv[j], scale, s0 + group + groups * j < end);
-      for (int j = 0; j < depth; ++j)
-        row.load(kv[j], v_rows + size_t(groups * j) * stride, s0 + group + groups * j < end);
+      for (int j = 0; j < depth; ++j) row.load(kv[j], from.value(groups * j), s0 + group + groups * j < end);
       add(scores, kv);
     }
   }

@@ -21,14 +21,20 @@ void CudaOps::sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& 
 
 /// Where rows of a call go in a layer's cache.
 static CacheRows cache_rows(LayerCache& cache, const Rows& rows) {
-  return {cache.k.data(), cache.v.data(), rows.sequence.data<int32_t>(), rows.position.data<int32_t>(),
-          as_int(cache.k.dim(1))};
+  CacheRows at{cache.k.data(), cache.v.data(), rows.sequence.data<int32_t>(), rows.position.data<int32_t>(),
+               as_int(cache.k.dim(1))};
+  if (rows.block_tables) {
+    at.block_tables = rows.block_tables.data<int32_t>();
+    at.first_block = rows.first_block.data<int32_t>();
+  }
+  return at;
 }
 
 // The keys and values of these rows are in the cache. One row a sequence: positions are read on the device. Otherwise
 // each segment is a call of its own, whose queries share the tiles of keys.
-void CudaOps::sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, const LayerCache& cache,
+void CudaOps::sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, LayerCache& cache,
                           const AttentionOptions& options) {
+  if (rows.block_tables) return sdpa_paged(out, q, rows, cache, options);
   if (!rows.is_decode()) {
     for (const Segment& s : rows.segments) {
       Tensor out_s = out.view_rows(s.first, s.count);  // (T, H, D)
@@ -46,6 +52,43 @@ void CudaOps::sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, const 
   float* workspace = split_keys_.need<float>(int64_t(attention_04_workspace(N, capacity, H, G, D)));
   attention_04(out.data(), q.data(), cache.k.data(), cache.v.data(), rows.sequence.data<int32_t>(),
                rows.position.data<int32_t>(), workspace, N, capacity, H, G, D, stream_);
+}
+
+// Rows that are alone in their segment, as in decoding, read the blocks where they lie, those that follow each other in
+// one launch. It is as large as a sequence of all blocks would want it, so that a CUDA graph of it can be replayed.
+// Queries of a longer segment share tiles of keys, for which its blocks are brought together first.
+void CudaOps::sdpa_paged(Tensor& out, const Tensor& q, const Rows& rows, LayerCache& cache,
+                         const AttentionOptions& options) {
+  const int D = as_int(q.cols()), H = as_int(q.dim(1)), G = as_int(cache.k.dim(2));
+  require(Place::gpu, out.shape() == q.shape() && cache.k.cols() == D && H % G == 0, "attention(out, q, cache)", out, q,
+          cache.k);
+  require_taken(options, D);
+  const CacheRows all = cache_rows(cache, rows);
+  const int most_keys = as_int(cache.k.dim(0) * cache.k.dim(1));
+  const std::vector<Segment>& segments = rows.segments;
+  for (size_t i = 0; i < segments.size();) {
+    const Segment& s = segments[i];
+    if (s.count > 1) {
+      const int64_t S = s.past + s.count;
+      float* memory = collected_.need<float>(2 * S * G * D);
+      const Tensor k = Tensor::view_of(memory, {S, G, D}, DType::f32, Place::gpu);
+      const Tensor v = Tensor::view_of(memory + S * G * D, {S, G, D}, DType::f32, Place::gpu);
+      collect_01(memory, memory + S * G * D, all, as_int(s.first), as_int(S), G, D, stream_);
+      Tensor out_s = out.view_rows(s.first, s.count);  // (T, H, D)
+      sdpa(out_s, q.view_rows(s.first, s.count), k, v, options);
+      ++i;
+      continue;
+    }
+    size_t end = i;
+    while (end < segments.size() && segments[end].count == 1) ++end;
+    const int N = int(end - i);
+    CacheRows some = all;
+    some.sequence += s.first, some.position += s.first, some.first_block += s.first;
+    float* workspace = split_keys_.need<float>(int64_t(attention_04_workspace(N, most_keys, H, G, D)));
+    attention_04_paged(out.view_rows(s.first, N).data(), q.view_rows(s.first, N).data(), some, workspace, N, most_keys,
+                       H, G, D, stream_);
+    i = end;
+  }
 }
 
 // Keys and values first, of all rows: a row may see those of another row of its call.
@@ -112,7 +155,7 @@ void CudaOps::self_attention(Tensor& out, const Qkv& s, Tensor& normed, const Te
   if (!cache || taps_are_watched() || (few ? !project(s, x, norm, w) : !w.packed))
     return Steps::self_attention(out, s, normed, x, norm, w, rope, rows, cache, options);
   require_rope(Place::gpu, s.q, rope.cos, rope.sin, rows.position);
-  if (few && rows.is_decode()) return rotate_append_attend(out, s, rope, rows, *cache, options);
+  if (few && rows.is_decode() && !rows.block_tables) return rotate_append_attend(out, s, rope, rows, *cache, options);
   const int N = as_int(x.rows()), D = as_int(s.q.cols()), H = as_int(s.q.dim(1)), G = as_int(s.k.dim(1));
   const RopePointers tables{rope.cos.data(), rope.sin.data()};
   const CacheRows to = cache_rows(*cache, rows);

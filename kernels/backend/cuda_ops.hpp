@@ -54,8 +54,8 @@ class CudaOps : public CudaDevice {
   void norm_product(Tensor& out, Tensor& normed, const Tensor& x, const NormRef& norm, const Tensor& weight);
   void product(float* out, const Tensor& x, const Tensor& weight);
   void matmul_in_parts(float* c, const bf16* a, const Tensor& b, int M);
-  void sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, const LayerCache& cache,
-                   const AttentionOptions& options);
+  void sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, LayerCache& cache, const AttentionOptions& options);
+  void sdpa_paged(Tensor& out, const Tensor& q, const Rows& rows, LayerCache& cache, const AttentionOptions& options);
   void rotate_append_attend(Tensor& out, const Qkv& s, const RopeTables& rope, const Rows& rows, LayerCache& cache,
                             const AttentionOptions& options);
   void capture(CapturedStep& step, const std::function<void()>& launches);
@@ -64,6 +64,7 @@ class CudaOps : public CudaDevice {
   Workspace parts_;       // (N, 2C) bf16: activations in two parts, for tensor cores
   Workspace packed_;      // what one product of packed projections gives
   Workspace split_keys_;  // of attention_04 and attention_06
+  Workspace collected_;   // keys and values of a sequence whose cache is paged
   Workspace counters_;    // of attention_06
   std::vector<CapturedStep> captured_;
   int64_t frees_ = 0;  // when the steps were captured

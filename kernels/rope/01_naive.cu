@@ -1,6 +1,7 @@
 #include "kernels/launch.cuh"
 #include "kernels/rope/rope.hpp"
 #include "kernels/rope/rotate.cuh"
+#include "kernels/rope/row_in_cache.cuh"
 
 namespace rungs {
 
@@ -32,8 +33,8 @@ void rope_01(float* x, const RopePointers& rotary, const int* position, int N, i
 __global__ void append_thread_per_element(CacheRows cache, const float* k, const float* v, int N, int width) {
   const size_t element = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (element >= size_t(N) * width) return;
-  const size_t n = element / width, i = element % width;
-  const size_t to = (size_t(cache.sequence[n]) * cache.capacity + cache.position[n]) * width + i;
+  const int n = int(element / width), i = int(element % width);
+  const size_t to = row_in_cache(cache, n, cache.position[n]) * width + i;
   cache.k[to] = k[element];
   cache.v[to] = v[element];
 }
@@ -43,6 +44,23 @@ void append_01(const CacheRows& cache, const float* k, const float* v, int N, in
   if (elements == 0) return;
   constexpr int threads = 256;
   launch(append_thread_per_element, {unsigned(ceil_div(elements, threads)), threads, 0, stream}, cache, k, v, N, G * D);
+}
+
+/// One thread per element of k and v.
+__global__ void collect_thread_per_element(float* k, float* v, CacheRows cache, int n, int S, int width) {
+  const size_t element = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (element >= size_t(S) * width) return;
+  const size_t from = row_in_cache(cache, n, int(element / width)) * width + element % width;
+  k[element] = cache.k[from];
+  v[element] = cache.v[from];
+}
+
+void collect_01(float* k, float* v, const CacheRows& cache, int n, int S, int G, int D, cudaStream_t stream) {
+  const size_t elements = size_t(S) * G * D;
+  if (elements == 0) return;
+  constexpr int threads = 256;
+  launch(collect_thread_per_element, {unsigned(ceil_div(elements, threads)), threads, 0, stream}, k, v, cache, n, S,
+         G * D);
 }
 
 }  // namespace rungs

@@ -2,6 +2,7 @@
 #include "kernels/overlap.cuh"
 #include "kernels/rope/rope.hpp"
 #include "kernels/rope/rotate.cuh"
+#include "kernels/rope/row_in_cache.cuh"
 
 namespace rungs {
 
@@ -24,7 +25,7 @@ __global__ void rope_append(float* q, CacheRows cache, QkvRows from, RopePointer
   if (pair >= (H + 2 * G) * half) return;
   const int head = pair / half, i = pair % half;
   const int position = cache.position[n];
-  const size_t row = size_t(cache.sequence[n]) * cache.capacity + position;  // of the cache
+  const size_t row = row_in_cache(cache, n, position);
 
   const float* in;  // the head, (D)
   float* out;       // where it goes, (D)

@@ -10,11 +10,14 @@ struct RopePointers {
   const float *cos, *sin;  ///< device pointers
 };
 
-/// One layer's cache: k, v: (B, capacity, G, D). Row n of a call goes to [sequence[n], position[n]].
+/// One layer's cache: k, v: (B, capacity, G, D). Row n of a call goes to [sequence[n], position[n]], or in a paged
+/// cache to the block that its sequence has for that position.
 struct CacheRows {
   float *k, *v;                    ///< device pointers
-  const int *sequence, *position;  ///< (N), on the device: in [0, B) and [0, capacity)
-  int capacity;                    ///< positions of a sequence
+  const int *sequence, *position;  ///< (N), on the device: in [0, B) and [0, capacity), or where it is paged from 0 on
+  int capacity;                    ///< positions of a sequence, or of a block
+  /// Of a paged cache, on the device: block tables one behind the other, and where in them that of row n begins, (N).
+  const int *block_tables = nullptr, *first_block = nullptr;
 };
 
 /// Turns each pair (x[i], x[i + D/2]) of each head by the angle of its row's position, in place. x: (N, H, D), D even;
@@ -33,5 +36,8 @@ void rope_02_append_qkv(float* q, const CacheRows& cache, const float* qkv, cons
 
 /// Copies k and v (N, G, D) into the cache without turning anything.
 void append_01(const CacheRows& cache, const float* k, const float* v, int N, int G, int D, cudaStream_t stream);
+
+/// k, v: (S, G, D) = what the cache holds for positions 0 to S - 1 of the sequence of row n.
+void collect_01(float* k, float* v, const CacheRows& cache, int n, int S, int G, int D, cudaStream_t stream);
 
 }  // namespace rungs

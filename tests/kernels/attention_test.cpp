@@ -180,17 +180,51 @@ Tensor run_04(const std::vector<const Case*>& cases, int capacity) {
 }
 
 Tensor run_04_alone(const Case& c) { return run_04({&c}, c.sizes.S + 3); }
+
+/// The same from a paged cache: the last block of the last sequence lies first in memory, and between each two blocks
+/// is one of nobody, of NaN.
+Tensor run_04_paged(const std::vector<const Case*>& cases, int capacity, int block_size) {
+  const auto [T0, S0, H, G, D] = cases[0]->sizes;
+  int blocks = 1;
+  for (const Case* c : cases) blocks += 2 * ((c->sizes.S + block_size - 1) / block_size);
+  Tensor k({blocks, block_size, G, D}), v({blocks, block_size, G, D});
+  std::vector<int> position, first_block, tables;
+  std::vector<float> q;
+  for (int next = blocks - 2; const Case* c : cases) {
+    const int first = int(tables.size()), row = G * D;
+    for (int s = 0; s < c->sizes.S; s += block_size, next -= 2) {
+      tables.push_back(next);
+      const auto count = size_t(std::min(block_size, c->sizes.S - s)) * size_t(row);
+      std::copy_n(c->k.data() + s * row, count, k.data() + int64_t(next) * block_size * row);
+      std::copy_n(c->v.data() + s * row, count, v.data() + int64_t(next) * block_size * row);
+    }
+    q.insert(q.end(), c->q.data(), c->q.data() + c->q.count());
+    for (int t = 0; t < c->sizes.T; ++t) {
+      first_block.push_back(first);
+      position.push_back(c->sizes.S - c->sizes.T + t);
+    }
+  }
+  const auto N = int(position.size());
+  Tensor keys = to_device(k), values = to_device(v);
+  Tensor workspace = to_device(Tensor({int64_t(attention_04_workspace(N, capacity, H, G, D))}));
+  const Tensor queries = to_device(Tensor::view_of(q.data(), {N, H, D}, DType::f32));
+  const Tensor positions = integers(position), firsts = integers(first_block), all = integers(tables);
+  const CacheRows cache{keys.data(),         values.data(),         nullptr, positions.data<int32_t>(), block_size,
+                        all.data<int32_t>(), firsts.data<int32_t>()};
+  Out out(N, H, D);
+  attention_04_paged(out.data, queries.data(), cache, workspace.data(), N, capacity, H, G, D, nullptr);
+  return out.read();
+}
+
+Tensor run_04_paged_alone(const Case& c) { return run_04_paged({&c}, c.sizes.S, 5); }
 ///@}
 
 struct Rung {
   std::string name;
   Tensor (*run)(const Case&);
 };
-const std::vector<Rung> ladder = {{"01", run_01},
-                                  {"02", run<attention_02>},
-                                  {"03", run<attention_03>},
-                                  {"04", run_04_alone},
-                                  {"05", run<attention_05>}};
+const std::vector<Rung> ladder = {{"01", run_01},       {"02", run<attention_02>},        {"03", run<attention_03>},
+                                  {"04", run_04_alone}, {"04 paged", run_04_paged_alone}, {"05", run<attention_05>}};
 
 /// One check for each rung, which names the worst element.
 void check_rungs(const std::vector<Rung>& rungs, const Case& c) {
@@ -219,7 +253,7 @@ TEST_CASE("attention: every head width") {
 }
 
 TEST_CASE("attention: one query on 1 to 200 keys") {
-  const std::vector<Rung> for_one_query = {ladder[1], ladder[3]};
+  const std::vector<Rung> for_one_query = {ladder[1], ladder[3], ladder[4]};
   for (int S = 1; S <= 200; ++S) check_rungs(for_one_query, random_case({1, S, 1, 1, 8}));
   for (const int S : {1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65}) check_rungs(ladder, random_case({1, S, 1, 1, 8}));
 }
@@ -238,7 +272,7 @@ TEST_CASE("attention: query heads share a key/value head") {
 
 TEST_CASE("attention_04: every width and group of query heads that models have") {
   for (const int D : {64, 128, 256})
-    for (const int group : {1, 2, 4, 8}) check_rungs({ladder[3]}, random_case({1, 40, group, 1, D}));
+    for (const int group : {1, 2, 4, 8}) check_rungs({ladder[3], ladder[4]}, random_case({1, 40, group, 1, D}));
 }
 
 TEST_CASE("attention: widths of real models on tiles that are not full") {
@@ -290,7 +324,14 @@ TEST_CASE("attention_04: sequences of a batch have different lengths") {
       want.insert(want.end(), c.want.begin(), c.want.end());
       allowed.insert(allowed.end(), c.want.size(), c.tolerance);
     }
-    for (const int capacity : {700, 5000}) CHECK(difference(run_04(batch, capacity), want, allowed) == "");
+    for (const int capacity : {700, 5000}) {
+      const Tensor whole = run_04(batch, capacity);
+      CHECK(difference(whole, want, allowed) == "");
+      for (const int block_size : {1, 16, 700}) {
+        const Tensor paged = run_04_paged(batch, capacity, block_size);
+        CHECK(std::memcmp(paged.raw(), whole.raw(), whole.bytes()) == 0);
+      }
+    }
   }
 }
 

@@ -56,6 +56,19 @@ TEST_CASE("a completion, whole and streamed, is what rungs generate tells") {
   CHECK(json::parse(client.Get("/state")->body)["slots"] == 16);
 }
 
+TEST_CASE("with --backend cuda, here emulated, clients at once get the same texts from a paged cache on the device") {
+  const Server server({"--slots", "4", "--backend", "cuda", "--on", "emulator", "--max-tokens-in-flight", "256"});
+  std::vector<std::thread> clients;
+  std::vector<std::string> texts(3);
+  for (std::string& text : texts)
+    clients.emplace_back([&server, &text] {
+      httplib::Client client = server.client();
+      text = ask(client, story)["choices"][0]["text"];
+    });
+  for (std::thread& client : clients) client.join();
+  for (const std::string& text : texts) CHECK(text == told);
+}
+
 TEST_CASE("64 clients at once each get their text, and a long prompt that they share is found in the cache") {
   const Server server({"--slots", "8"});
   std::string prompt;

@@ -11,10 +11,10 @@
 #include <thread>
 
 #include "bench_parts.hpp"
+#include "engine.hpp"
 #include "rungs/base/json.hpp"
 #include "rungs/batching/batch_engine.hpp"
 #include "rungs/measure/measure.hpp"
-#include "rungs/ops/cpu_ops.hpp"
 
 namespace rungs {
 
@@ -124,11 +124,11 @@ int bench_serve(const BenchServeCommand& command) {
   if (command.clients > 0) return bench_soak(command, config);
   BatchingOptions options{.max_running = command.slots, .max_rows = std::max<int64_t>(256, command.slots)};
   options.blocks = command.slots * ((config.max_seq_len + options.block_size - 1) / options.block_size);
-  CpuOps ops;
-  const auto model = load_model(ops, command.model, {.max_rows = options.max_rows});
+  require_paged_cache(command.device);
+  const auto model = load_model(backend_of(command.device), command.model, {.max_rows = options.max_rows});
   const std::vector<Arrival> trace = arrivals(command, config);
 
-  ordered_json report = begin_report("bench serve", command.model, {});
+  ordered_json report = begin_report("bench serve", command.model, command.device);
   report["requests"] = command.requests, report["slots"] = command.slots, report["rate"] = command.rate;
   report["shared"] = command.shared, report["seed"] = command.seed;
   if (!command.json)

@@ -159,6 +159,7 @@ struct ServeCommand {
   bool tensor_parallel = false;      ///< the processes of mpirun share the model
   double rank_timeout = 10;          ///< seconds after which one that does not answer is given up
   int threads = 0;                   ///< as the command line says; 0: nothing
+  DeviceChoice device = {};
 };
 /// Listens until a signal ends it. \throws UsageError for options that do not fit, a port that is taken, and a build
 /// without an HTTP library
@@ -247,8 +248,11 @@ struct BenchServeCommand {
   double minutes = 10;    ///< for so long
   std::string out = {};   ///< .json; "": none
   bool json = false;
+  DeviceChoice device = {};
 };
 int bench_serve(const BenchServeCommand& command);
+/// \throws UsageError for a backend that reads contiguous KV caches alone
+void require_paged_cache(const DeviceChoice& device);
 
 struct BenchPagedCommand {
   std::string model;                       ///< a directory, a .bin of llama2.c, or a .gguf

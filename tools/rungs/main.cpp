@@ -247,6 +247,7 @@ void add_use(CommandLine& line) {
         s.tensor_parallel = true, s.threads = server_threads->empty() ? 0 : server_threads->as<int>();
       },
       "each process of `mpirun -n N rungs serve` has a part of every layer; rank 0 listens");
+  on_ranks->excludes(add_device(server, s.device, line.argv));
   server->add_option("--rank-timeout", s.rank_timeout, "seconds after which a process that does not answer is given up")
       ->check(CLI::Range(2.0, 86400.0))
       ->needs(on_ranks)

@@ -37,16 +37,18 @@ KvCache::KvCache(Device& device, const Config& config, int64_t sequences, const 
         fmt::format("a paged KV cache: wanted at least one sequence and one block of one token, found {} "
                     "sequences, {} blocks of {}",
                     sequences, paging.blocks, paging.block_size));
-  if (!layers.empty() && layers[0].k.place() != Place::host)
-    throw UsageError("a paged KV cache: wanted the CPU, found CUDA, whose kernels read contiguous caches");
   tables.resize(size_t(sequences));
 }
 
-void KvCache::copy_block(int32_t to, int32_t from) {
+void KvCache::copy_block(Ops& ops, int32_t to, int32_t from) {
   for (LayerCache& layer : layers)
     for (Tensor* x : {&layer.k, &layer.v}) {
       const ConstTensor block = std::as_const(*x)[from];
-      std::memcpy((*x)[to].raw(), block.raw(), block.bytes());
+      Tensor copy = (*x)[to];
+      if (x->place() == Place::host)
+        std::memcpy(copy.raw(), block.raw(), block.bytes());  // of any dtype
+      else
+        ops.copy(copy, block);
     }
 }
 

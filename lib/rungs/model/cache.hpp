@@ -33,8 +33,7 @@ struct KvCache {
   /// Room for `sequences` sequences of up to `capacity` tokens, in the memory of the device, of f32; for
   /// the CPU also of bf16, f16, or of q8_0 where blocks of 32 divide a head. \throws UsageError
   KvCache(Device& device, const Config& config, int64_t sequences, int64_t capacity, DType dtype = DType::f32);
-  /// A paged cache for `sequences` sequences, on the CPU, with empty tables. \throws UsageError as above, and for
-  /// another device.
+  /// A paged cache for `sequences` sequences, with empty tables. \throws UsageError as above
   KvCache(Device& device, const Config& config, int64_t sequences, const Paging& paging, DType dtype = DType::f32);
   bool is_paged() const { return !tables.empty(); }
   int64_t blocks() const { return layers.empty() ? 0 : layers[0].k.dim(0); }
@@ -46,7 +45,7 @@ struct KvCache {
     return is_paged() ? int64_t(tables[size_t(sequence)].size()) * capacity() : capacity();
   }
   /// Block `to` of every layer = block `from`.
-  void copy_block(int32_t to, int32_t from);
+  void copy_block(Ops& ops, int32_t to, int32_t from);
 };
 
 }  // namespace rungs

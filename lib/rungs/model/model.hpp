@@ -25,7 +25,7 @@ class Model {
   /// rows than max_rows.
   virtual void forward(Tensor& logits, const Batch& batch, KvCache* cache) = 0;
   /// Block `to` of a paged cache = block `from`, wherever parts of the cache are.
-  virtual void copy_block(KvCache& cache, int32_t to, int32_t from) { cache.copy_block(to, from); }
+  virtual void copy_block(KvCache& cache, int32_t to, int32_t from) { cache.copy_block(backend().ops, to, from); }
 };
 
 /// How much memory a model may plan for.

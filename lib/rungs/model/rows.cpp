@@ -68,6 +68,21 @@ RowsOnDevice::RowsOnDevice(Device& device, int64_t max_rows)
   host_.reserve(size_t(4 * max_rows));
 }
 
+/// Kernels look blocks up where they run.
+void RowsOnDevice::bring_tables(Device& device) {
+  std::vector<int32_t> first, blocks;
+  for (const Segment& s : rows_.segments) {
+    first.insert(first.end(), size_t(s.count), int32_t(blocks.size()));
+    blocks.insert(blocks.end(), s.blocks.begin(), s.blocks.end());
+  }
+  const auto N = int64_t(first.size()), count = N + int64_t(blocks.size());
+  first.insert(first.end(), blocks.begin(), blocks.end());
+  if (!tables_ || tables_.count() < count) tables_ = device.allocate({2 * count}, DType::i32);
+  Tensor used = tables_.view_rows(0, count);
+  device.upload(used, first.data());
+  rows_.first_block = tables_.view_rows(0, N), rows_.block_tables = tables_.view_rows(N, count - N);
+}
+
 const Rows& RowsOnDevice::fill(Device& device, const Batch& batch, const Config& config, const KvCache* cache) {
   check(batch, config, cache, max_rows_);
   host_.clear();
@@ -82,7 +97,11 @@ const Rows& RowsOnDevice::fill(Device& device, const Batch& batch, const Config&
   Tensor used = device_.view_rows(0, int64_t(host_.size()));
   device.upload(used, host_.data());
   find_segments(rows_.segments, batch);
-  if (cache && cache->is_paged()) find_blocks(rows_.segments, *cache);
+  rows_.block_tables = Tensor(), rows_.first_block = Tensor();
+  if (cache && cache->is_paged()) {
+    find_blocks(rows_.segments, *cache);
+    if (device_.place() != Place::host) bring_tables(device);
+  }
   if (!cache)
     for (const Segment& segment : rows_.segments)
       if (segment.past != 0)

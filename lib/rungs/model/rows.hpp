@@ -16,9 +16,12 @@ class RowsOnDevice {
   const Rows& fill(Device& device, const Batch& batch, const Config& config, const KvCache* cache);
 
  private:
+  void bring_tables(Device& device);
+
   int64_t max_rows_;
   Tensor device_;              // (4 · max_rows) i32: token, sequence, position, logit_rows of this call, without gaps
   std::vector<int32_t> host_;  // the same, so that one copy brings them all
+  Tensor tables_;              // room for first_block and block_tables of a paged cache on a GPU
   Rows rows_;
 };
 

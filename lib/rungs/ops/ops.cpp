@@ -15,7 +15,8 @@ bool Rows::is_decode() const {
 void attention_by_segment(Ops& ops, Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Rows& rows,
                           LayerCache* cache, const AttentionOptions& options) {
   for (const Segment& s : rows.segments) {
-    if (!s.blocks.empty()) throw UsageError("a paged KV cache: this backend reads contiguous ones only, the CPU both");
+    if (!s.blocks.empty())
+      throw UsageError("a paged KV cache: this backend reads contiguous ones only, cpu and cuda both");
     Tensor out_s = out.view_rows(s.first, s.count);         // (T, H, D)
     const ConstTensor q_s = q.view_rows(s.first, s.count);  // (T, H, D)
     const ConstTensor k_s = k.view_rows(s.first, s.count);  // (T, G, D)

@@ -23,15 +23,18 @@ struct Segment {
 struct Rows {
   Tensor token, sequence, position;  ///< (N) i32
   Tensor logit_rows;                 ///< (M) i32: the rows whose logits the caller wants
-  std::vector<Segment> segments;     ///< the same rows, segment by segment, on the host
+  /// Of a paged cache on a GPU, i32: the block tables of the segments one behind the other, and where in them that of
+  /// row n begins, (N). Elsewhere empty.
+  Tensor block_tables, first_block;
+  std::vector<Segment> segments;  ///< the same rows, segment by segment, on the host
 
   /// A decoding step: each row is of a sequence of its own.
   bool is_decode() const;
 };
 
-/// One layer's keys and values: row p of sequence b belongs to the token at position p. In a paged cache, which the
-/// CPU has, B blocks of `capacity` tokens belong to whichever sequence has them in its block table. Lessons 8 to 13
-/// have one sequence, so no B, and lesson 8 no heads: (capacity, D).
+/// One layer's keys and values: row p of sequence b belongs to the token at position p. In a paged cache B
+/// blocks of `capacity` tokens belong to whichever sequence has them in its block table. Lessons 8 to 13 have one
+/// sequence, so no B, and lesson 8 no heads: (capacity, D).
 struct LayerCache {
   Tensor k, v;  ///< (B, capacity, G, D). f32; on the CPU also bf16, f16 or q8_0
 };

@@ -54,7 +54,8 @@ void serve(const ServeCommand&, Engine&) {
 }
 
 int serve(const ServeCommand& command) {
-  serve(command, *make_engine({}));
+  require_paged_cache(command.device);
+  serve(command, *make_engine(command.device));
   return 0;
 }
 
@@ -358,7 +359,8 @@ void serve(const ServeCommand& command, Engine& parts) {
 
 int serve(const ServeCommand& command) {
   if (command.tensor_parallel) return serve_on_ranks(command);
-  serve(command, *make_engine({}));
+  require_paged_cache(command.device);
+  serve(command, *make_engine(command.device));
   return 0;
 }
 
