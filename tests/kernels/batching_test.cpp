@@ -23,7 +23,7 @@ TEST_CASE("on the device every request of a batch gets what it gets alone, from 
     run_schedule(*model, requests, seed, 48, tolerance, counts);
   }
   check_counts(counts, schedules);
-  CHECK(cuda_traffic.replays - replays > 100);  // of decoding steps, while blocks came and went
+  CHECK(cuda_traffic.replays - replays > 10 * schedules);  // of decoding steps, while blocks came and went
 }
 
 TEST_CASE("a block of a cache on the device is copied in every layer, and no other") {
