@@ -103,38 +103,40 @@ __global__ void attention_combine(float* out, SplitParts parts, const int* posit
   }
 }
 
-/// keys: of the longest row, or as many as it may have.
-template <bool PAGED>
-static void split_and_combine(float* out, const float* q, const CacheRows& cache, float* workspace, int N, int keys,
-                              int H, int G, int D, cudaStream_t stream) {
+/// launch_split(WIDTH, HEADS, ALIGNED, shape, parts, scale) launches the kernel that leaves the parts of N rows, whose
+/// keys are at most `keys`; then they are combined.
+template <class F>
+static void split_and_combine(float* out, const int* position, float* workspace, int N, int keys, int H, int G, int D,
+                              bool aligned, cudaStream_t stream, const F& launch_split) {
   check_attention(1, keys, H, G, D);
   if (N == 0) return;
   const int splits = splits_of(N, keys, G);
   const SplitParts parts = parts_in(workspace, N, H, splits);
-  const float *k = cache.k, *v = cache.v;
-  with_split_sizes(D, H / G, rows_of_4(D, q, k, v), [&](auto width, auto heads, auto aligned) {
+  with_split_sizes(D, H / G, aligned, [&](auto width, auto heads, auto four) {
     const LaunchShape shape{split_grid(splits, heads(), N, H, G), split_warps * 32, 0, stream, /*overlap=*/true};
-    const float scale = 1.0f / std::sqrt(float(D));
-    if constexpr (PAGED)
-      launch(attention_split_blocks<width(), heads(), aligned()>, shape, parts, q, cache, H, G, D, scale);
-    else
-      launch(attention_split_keys<width(), heads(), aligned()>, shape, parts, q, k, v, cache.sequence, cache.position,
-             cache.capacity, H, G, D, scale);
+    launch_split(width, heads, four, shape, parts, 1.0f / std::sqrt(float(D)));
   });
   const dim3 block(ceil_div(D, 32) * 32, std::clamp(splits / 4, 1, 1024 / (ceil_div(D, 32) * 32)));
   launch(attention_combine, {dim3(H, N), block, block.x * block.y * sizeof(float), stream, /*overlap=*/true}, out,
-         parts, cache.position, splits, D);
+         parts, position, splits, D);
 }
 
 void attention_04(float* out, const float* q, const float* k, const float* v, const int* sequence, const int* position,
                   float* workspace, int N, int capacity, int H, int G, int D, cudaStream_t stream) {
-  const CacheRows cache = {const_cast<float*>(k), const_cast<float*>(v), sequence, position, capacity};  // only read
-  split_and_combine<false>(out, q, cache, workspace, N, capacity, H, G, D, stream);
+  split_and_combine(out, position, workspace, N, capacity, H, G, D, rows_of_4(D, q, k, v), stream,
+                    [&](auto width, auto heads, auto four, const LaunchShape& shape, SplitParts parts, float scale) {
+                      launch(attention_split_keys<width(), heads(), four()>, shape, parts, q, k, v, sequence, position,
+                             capacity, H, G, D, scale);
+                    });
 }
 
 void attention_04_paged(float* out, const float* q, const CacheRows& cache, float* workspace, int N, int keys, int H,
                         int G, int D, cudaStream_t stream) {
-  split_and_combine<true>(out, q, cache, workspace, N, keys, H, G, D, stream);
+  const float *k = cache.k, *v = cache.v;
+  split_and_combine(out, cache.position, workspace, N, keys, H, G, D, rows_of_4(D, q, k, v), stream,
+                    [&](auto width, auto heads, auto four, const LaunchShape& shape, SplitParts parts, float scale) {
+                      launch(attention_split_blocks<width(), heads(), four()>, shape, parts, q, cache, H, G, D, scale);
+                    });
 }
 
 }  // namespace rungs

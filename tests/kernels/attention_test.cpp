@@ -3,115 +3,19 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "kernels/device_memory.hpp"
-#include "support.hpp"
+#include "attention_cases.hpp"
 
 namespace rungs::test {
+
+using namespace attention_cases;
+
 namespace {
-
-struct Sizes {
-  int T, S, H, G, D;
-};
-
-/// One sequence and what it is to give.
-struct Case {
-  Sizes sizes;
-  Tensor q, k, v;            // (T, H, D), (S, G, D), (S, G, D)
-  std::vector<double> want;  // (T, H, D)
-  double tolerance;          // for each element
-};
-
-/// What attention gives, and the largest of all scores, without their sign.
-template <class Real>
-struct Attended {
-  std::vector<Real> out;  // (T, H, D)
-  Real largest_score = 0;
-};
-
-/// Attention step by step as its formula reads, in numbers of type Real.
-template <class Real>
-Attended<Real> plain_attention(const Sizes& sizes, const Tensor& q, const Tensor& k, const Tensor& v) {
-  const auto [T, S, H, G, D] = sizes;
-  Attended<Real> result{std::vector<Real>(size_t(T * H * D))};
-  std::vector<Real> weight(S);
-  for (int t = 0; t < T; ++t)
-    for (int h = 0; h < H; ++h) {
-      const float* q_row = q.data() + (size_t(t) * H + h) * D;
-      const size_t head = size_t(h / (H / G)) * D, stride = size_t(G) * D;
-      const int seen = S - T + t + 1;
-      Real largest = -INFINITY, total = 0;
-      for (int s = 0; s < seen; ++s) {
-        const float* k_row = k.data() + s * stride + head;
-        Real sum = 0;
-        for (int d = 0; d < D; ++d) sum += Real(q_row[d]) * Real(k_row[d]);
-        weight[s] = sum / std::sqrt(Real(D));
-        largest = std::max(largest, weight[s]);
-        result.largest_score = std::max(result.largest_score, std::abs(weight[s]));
-      }
-      for (int s = 0; s < seen; ++s) total += weight[s] = std::exp(weight[s] - largest);
-      Real* out_row = result.out.data() + (size_t(t) * H + h) * D;
-      for (int s = 0; s < seen; ++s) {
-        const float* v_row = v.data() + s * stride + head;
-        for (int d = 0; d < D; ++d) out_row[d] += weight[s] / total * Real(v_row[d]);
-      }
-    }
-  return result;
-}
-
-/// What it is to give, to within eight times what plain float32 is off. That is taken to be at least four roundings of
-/// the largest value, and at least what two scores do that are rounded once each: where they are nearly equal,
-/// each takes half of the values, and the halves move by half of that.
-void solve(Case& c) {
-  const auto [want, largest_score] = plain_attention<double>(c.sizes, c.q, c.k, c.v);
-  const auto plain = plain_attention<float>(c.sizes, c.q, c.k, c.v).out;
-  double largest_value = 0;
-  for (const double v : values(c.v)) largest_value = std::max(largest_value, std::abs(v));
-  double error = unit_roundoff * largest_score * largest_value;
-  for (size_t i = 0; i < want.size(); ++i)
-    error = std::max({error, std::abs(plain[i] - want[i]), 4 * unit_roundoff * std::abs(want[i])});
-  c.want = want;
-  c.tolerance = 8 * error;
-}
-
-/// Random queries, `size` large, keys and values.
-Case random_case(const Sizes& sizes, float size = 4) {
-  const auto [T, S, H, G, D] = sizes;
-  Case c{sizes, random_tensor({T, H, D}, 1), random_tensor({S, G, D}, 2), random_tensor({S, G, D}, 3), {}, 0};
-  for (float& x : std::span(c.q.data(), size_t(c.q.count()))) x *= size;
-  solve(c);
-  return c;
-}
-
-/// Device memory that nobody has written, with a row more in front of what a
-/// kernel gets, and one behind it.
-struct Out {
-  Tensor memory;
-  float* data;
-  Out(int rows, int H, int D) : memory(to_device(Tensor({rows + 2, H, D}))), data(memory.data() + size_t(H) * D) {}
-  /// What was written. Fails when that is more than the kernel was given.
-  Tensor read() const {
-    const Tensor all = to_host(memory);
-    const size_t row = size_t(all.dim(1) * all.dim(2)), last = size_t(all.count()) - row;
-    bool clean = true;
-    for (size_t i = 0; i < row; ++i)
-      for (const size_t at : {i, last + i}) clean &= std::bit_cast<uint32_t>(all.data()[at]) == never_written;
-    CHECK_MESSAGE(clean, "written beyond the rows of the result");
-    return all.view_rows(1, all.dim(0) - 2).copy();
-  }
-};
-
-Tensor integers(const std::vector<int>& values) {
-  Tensor tensor({int64_t(values.size())}, DType::i32);
-  std::copy(values.begin(), values.end(), tensor.data<int32_t>());
-  return to_device(tensor);
-}
 
 /// \name A rung of the ladder as a function of host tensors
 ///@{
@@ -349,192 +253,6 @@ TEST_CASE("attention_04: the workspace of many rows is enough for few") {
     }
 }
 
-namespace {
-
-/// The newest tokens of N sequences, before RoPE, and a cache of what came before.
-struct Decoding {
-  int N, H, G, D, capacity;
-  std::vector<int> sequence, position;         // (N)
-  Tensor q, k, v, cos, sin, k_cache, v_cache;  // (N, H, D), 2 × (N, G, D), 2 × (capacity, D/2), 2 × (B, capacity, G, D)
-};
-
-/// Sequence N - n has position[n] keys in its cache, and NaN beyond; sequence 0 takes no part. Queries are `size`
-/// large, and those of heads and rows differ, as do all keys.
-Decoding decoding(int H, int G, int D, const std::vector<int>& position, int capacity, float size = 4) {
-  const auto N = int(position.size());
-  Decoding c{N, H, G, D, capacity, {}, position, {}, {}, {}, {}, {}, {}, {}};
-  c.q = random_tensor({N, H, D}, 1), c.k = random_tensor({N, G, D}, 2), c.v = random_tensor({N, G, D}, 3);
-  for (float& x : std::span(c.q.data(), size_t(c.q.count()))) x *= size;
-  c.cos = Tensor({capacity, D / 2}), c.sin = Tensor({capacity, D / 2});
-  for (int p = 0; p < capacity; ++p)
-    for (int i = 0; i < D / 2; ++i) {
-      const double angle = p * std::pow(10000.0, -2.0 * i / D);
-      c.cos(p, i) = float(std::cos(angle)), c.sin(p, i) = float(std::sin(angle));
-    }
-  c.k_cache = Tensor({N + 1, capacity, G, D}), c.v_cache = Tensor({N + 1, capacity, G, D});
-  for (int n = 0; n < N; ++n) {
-    c.sequence.push_back(N - n);
-    if (position[size_t(n)] == 0) continue;
-    const Tensor k = random_tensor({position[size_t(n)], G, D}, unsigned(10 + n));
-    const Tensor v = random_tensor({position[size_t(n)], G, D}, unsigned(50 + n));
-    const size_t to = size_t(N - n) * capacity * G * D;
-    std::copy_n(k.data(), k.count(), c.k_cache.data() + to);
-    std::copy_n(v.data(), v.count(), c.v_cache.data() + to);
-  }
-  return c;
-}
-
-/// The same on the device. `shift`: every pointer is so many floats off a multiple of 16 bytes.
-struct DecodingOnDevice {
-  const Decoding& host;
-  int shift;
-  Tensor q, k, v, cos, sin, k_cache, v_cache, sequence, position, workspace, counters;
-  Out out;
-
-  DecodingOnDevice(const Decoding& c, int off)
-      : host(c),
-        shift(off),
-        q(placed(c.q)),
-        k(placed(c.k)),
-        v(placed(c.v)),
-        cos(placed(c.cos)),
-        sin(placed(c.sin)),
-        k_cache(placed(c.k_cache)),
-        v_cache(placed(c.v_cache)),
-        sequence(integers(c.sequence)),
-        position(integers(c.position)),
-        workspace(to_device(Tensor({floats() + 1}))),
-        counters(integers(std::vector<int>(size_t(c.N) * c.H, 0))),
-        out(c.N, c.H, c.D) {}
-  Tensor placed(const Tensor& x) const {
-    Tensor room({x.count() + shift});
-    std::copy_n(x.data(), x.count(), room.data() + shift);
-    return to_device(room);
-  }
-  Tensor got(const Tensor& x, const Shape& shape) const {
-    const Tensor all = to_host(x);
-    Tensor result(shape);
-    std::copy_n(all.data() + shift, result.count(), result.data());
-    return result;
-  }
-  int64_t floats() const { return int64_t(attention_04_workspace(host.N, host.capacity, host.H, host.G, host.D)); }
-  CacheRows cache() {
-    return {k_cache.data() + shift, v_cache.data() + shift, sequence.data<int32_t>(), position.data<int32_t>(),
-            host.capacity};
-  }
-  RopePointers rotary() const { return {cos.data() + shift, sin.data() + shift}; }
-  void run_06() {
-    attention_06(out.data, q.data() + shift, k.data() + shift, v.data() + shift, cache(), rotary(), workspace.data(),
-                 reinterpret_cast<unsigned*>(counters.data<int32_t>()), host.N, host.H, host.G, host.D, nullptr);
-  }
-  void append() {
-    rope_02_append(q.data() + shift, cache(), k.data() + shift, v.data() + shift, rotary(), host.N, host.H, host.G,
-                   host.D, nullptr);
-  }
-};
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
-}
-
-/// Rung 6, several times: its result, what it leaves in the cache, and that it writes nothing else.
-void check_decoding(const Decoding& c, int shift = 0, int launches = 2) {
-  CAPTURE(c.N);
-  CAPTURE(c.H);
-  CAPTURE(c.G);
-  CAPTURE(c.D);
-  CAPTURE(c.capacity);
-  CAPTURE(shift);
-  DecodingOnDevice plain(c, shift), fused(c, shift);
-  plain.append();
-  const Tensor q = plain.got(plain.q, c.q.shape()), k = plain.got(plain.k_cache, c.k_cache.shape());
-  const Tensor v = plain.got(plain.v_cache, c.v_cache.shape());
-
-  // Attention of each row over what rope_02_append has made, and over that in double precision.
-  std::vector<double> want, allowed;
-  for (int n = 0; n < c.N; ++n) {
-    const int S = c.position[size_t(n)] + 1;
-    Case one{{1, S, c.H, c.G, c.D}, {}, {}, {}, {}, 0};
-    one.q = q.view_rows(n, 1).copy();
-    const auto of_sequence = [&](const Tensor& cache) {
-      const size_t row = size_t(c.G) * c.D;
-      Tensor rows({S, c.G, c.D});
-      std::copy_n(cache.data() + size_t(c.sequence[size_t(n)]) * c.capacity * row, S * row, rows.data());
-      return rows;
-    };
-    one.k = of_sequence(k), one.v = of_sequence(v);
-    solve(one);
-    want.insert(want.end(), one.want.begin(), one.want.end());
-    allowed.insert(allowed.end(), one.want.size(), one.tolerance);
-  }
-
-  for (int launch = 0; launch < launches; ++launch) {
-    CAPTURE(launch);
-    fused.run_06();
-    CHECK(difference(fused.out.read(), want, allowed) == "");
-    CHECK(same_bits(fused.got(fused.k_cache, k.shape()), k));
-    CHECK(same_bits(fused.got(fused.v_cache, v.shape()), v));
-    CHECK(same_bits(fused.got(fused.q, c.q.shape()), c.q));
-    CHECK(same_bits(fused.got(fused.k, c.k.shape()), c.k));
-    const Tensor counters = to_host(fused.counters);
-    const auto* count = counters.data<int32_t>();
-    CHECK(std::count(count, count + counters.count(), 0) == counters.count());
-    CHECK(std::bit_cast<uint32_t>(to_host(fused.workspace)(fused.floats())) == never_written);
-  }
-}
-
-}  // namespace
-
-TEST_CASE("attention_06: every head width, aligned and not") {
-  for (const int D : {2, 4, 6, 8, 16, 30, 32, 34, 48, 64, 66, 80, 96, 126, 128, 130, 136, 200, 254, 256})
-    for (const int shift : {0, 1}) check_decoding(decoding(2, 1, D, {70}, 200), shift, 1);
-}
-
-TEST_CASE("attention_06: the first positions, around a split's keys, and the last of the cache") {
-  for (const int position : {0, 1, 2, 15, 16, 30, 31, 32, 33, 62, 63, 64, 65, 95, 96, 127, 128, 129, 253, 254, 255})
-    for (const int D : {6, 32}) check_decoding(decoding(2, 2, D, {position}, 256));
-}
-
-TEST_CASE("attention_06: every width and group of query heads that models have") {
-  for (const int D : {32, 64, 128, 256})
-    for (const int group : {1, 2, 3, 4, 5, 8, 9, 17}) check_decoding(decoding(group, 1, D, {75}, 150));
-  for (const int group : {2, 5, 9}) check_decoding(decoding(3 * group, 3, 10, {40}, 150));
-}
-
-TEST_CASE("attention_06: rows of several sequences at different positions") {
-  for (const int capacity : {64, 300, 5000})
-    for (const int D : {6, 64}) {
-      std::vector<int> position = {0, capacity - 1, 1, 33, 63, 31, 32, 50};
-      check_decoding(decoding(6, 2, D, position, capacity), 0, 3);
-    }
-}
-
-TEST_CASE("attention_06: the newest key alone has weight, or none") {
-  for (const float size : {60.0f, 300.0f}) check_decoding(decoding(4, 2, 64, {90}, 400, size));
-}
-
-TEST_CASE("attention_06: the same counters serve steps at one position after the other") {
-  Decoding c = decoding(4, 2, 16, {29, 60}, 400);
-  DecodingOnDevice plain(c, 0), fused(c, 0);
-  const int64_t count = int64_t(c.N) * c.H * c.D;
-  for (int step = 0; step < 8; ++step) {
-    plain.q = plain.placed(c.q);  // rope_02_append turns it in place
-    plain.append();
-    attention_04(plain.out.data, plain.q.data(), plain.k_cache.data(), plain.v_cache.data(),
-                 plain.sequence.data<int32_t>(), plain.position.data<int32_t>(), plain.workspace.data(), c.N,
-                 c.capacity, c.H, c.G, c.D, nullptr);
-    fused.run_06();
-    // Both are within 8 times what float32 is off, of values below 1 and scores below 16.
-    const std::vector<double> allowed(size_t(count), 16 * 16 * unit_roundoff);
-    CHECK(difference(fused.out.read(), values(plain.out.read()), allowed) == "");
-    for (int& position : c.position) ++position;
-    plain.position = integers(c.position), fused.position = integers(c.position);
-    c.q = random_tensor(c.q.shape(), unsigned(100 + step)), fused.q = fused.placed(c.q);
-    c.k = random_tensor(c.k.shape(), unsigned(200 + step)), c.v = random_tensor(c.v.shape(), unsigned(300 + step));
-    for (DecodingOnDevice* on : {&plain, &fused}) on->k = on->placed(c.k), on->v = on->placed(c.v);
-  }
-}
-
 TEST_CASE("attention: sizes that no kernel takes") {
   for (const Sizes& s : {Sizes{1, 1, 1, 1, 257}, {1, 1, 1, 1, 0}, {1, 1, 3, 2, 8}, {2, 1, 1, 1, 8}}) {
     float* none = nullptr;
@@ -543,9 +261,6 @@ TEST_CASE("attention: sizes that no kernel takes") {
     CHECK_THROWS_AS(attention_03(none, none, none, none, s.T, s.S, s.H, s.G, s.D, nullptr), ShapeError);
     CHECK_THROWS_AS(attention_05(none, none, none, none, s.T, s.S, s.H, s.G, s.D, nullptr), ShapeError);
   }
-  CHECK_THROWS_WITH_AS(attention_06(nullptr, nullptr, nullptr, nullptr, {nullptr, nullptr, nullptr, nullptr, 8}, {},
-                                    nullptr, nullptr, 1, 4, 4, 7, nullptr),
-                       "attention: RoPE turns pairs, and a head width of 7 is odd", ShapeError);
   CHECK_THROWS_WITH_AS(
       attention_04(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 1, 8, 4, 4, 300, nullptr),
       "attention: head width 300, want 1 to 256", ShapeError);

@@ -31,6 +31,7 @@
 #include "cuda_runtime.h"
 #include "kernels/emulator/checker/block_order.hpp"
 #include "kernels/emulator/checker/count.hpp"
+#include "kernels/emulator/checker/fault_text.hpp"
 #include "kernels/emulator/checker/shadow.hpp"
 #include "kernels/emulator/checker/source_line.hpp"
 #include "kernels/emulator/engine/engine.hpp"
@@ -82,15 +83,6 @@ struct WarpOrder {
   }
 };
 
-/// A read of what nobody had written; the first since the last barrier.
-struct HeldRead {
-  const Region* region;
-  size_t offset;
-  unsigned bytes;
-  uint32_t site;
-  int thread;
-};
-
 /// A block of the running launch, by its first interval.
 struct BlockStart {
   uint32_t interval;
@@ -104,32 +96,12 @@ WarpOrder warps[32];
 BlockOrder block_order;
 std::optional<HeldRead> held;
 std::vector<BlockStart> blocks;
-std::map<uintptr_t, size_t> freed;  // what was device memory, until it is again
-uintptr_t dynamic_now = 0;          // the region of dynamic shared memory
+FreedMemory freed;
+uintptr_t dynamic_now = 0;  // the region of dynamic shared memory
 size_t dynamic_bytes = 0;
 std::array<uintptr_t, 256> known_static{};  // addresses of threadIdx and its like: they are read all the time
 
-// --------------------------------------------------------------------------------------------------------- messages
-
-const char* verb(Kind kind, bool past) {
-  switch (kind) {
-    case Kind::read:
-      return past ? "read" : "reads";
-    case Kind::write:
-      return past ? "wrote" : "writes";
-    case Kind::atomic:
-      return past ? "changed (atomically)" : "changes (atomically)";
-    case Kind::copy:
-      return past ? "began to copy into" : "begins to copy into";
-  }
-  return "";
-}
-
-std::string bytes_of(const Region& region, size_t offset, unsigned bytes) {
-  if (bytes == 1) return fmt::format("byte {} of {}", offset, region.name);
-  return fmt::format("bytes {} to {} of {}", offset, offset + bytes - 1, region.name);
-}
-
+/// "block (1,0,0)", whose interval it was.
 std::string block_of(uint32_t of_interval) {
   const auto after = std::upper_bound(blocks.begin(), blocks.end(), of_interval,
                                       [](uint32_t value, const BlockStart& block) { return value < block.interval; });
@@ -138,84 +110,12 @@ std::string block_of(uint32_t of_interval) {
   return fmt::format("block ({},{},{})", index.x, index.y, index.z);
 }
 
-// A fault ends the launch without a way back to its frames, so each text goes to fail() as a temporary, which it takes.
-
-std::string race_text(const Region& region, size_t offset, const Access& before, const Access& now, unsigned rivals) {
+/// A fault ends the launch without a way back to its frames, so each text goes to fail() as a temporary, which it
+/// takes; what a text is made of has ended before.
+std::string text_of_race(const Region& region, size_t offset, const Access& before, const Access& now, unsigned lanes) {
   const bool other_block = before.interval < first_of_block;
-  const unsigned lane = rivals >> before.lane & 1 ? before.lane : unsigned(__builtin_ctz(rivals));
-  std::string text =
-      fmt::format("race: this thread {} {} at {}, and {}{} {} it at {}", verb(now.kind, false),
-                  bytes_of(region, offset, region.granule), source_text(now.site),
-                  other_block ? block_of(before.interval) + ", " : "", thread_name(int(before.warp * 32 + lane)),
-                  verb(before.kind, true), source_text(before.site));
-  if (other_block) {
-    text +=
-        " in the same launch. Blocks run in any order, or at once: give each its own memory, use atomics for both, "
-        "or launch twice";
-  } else if (before.warp == now.warp) {
-    text += ". Nothing orders the two: a __syncwarp() or __syncthreads() is missing between them";
-  } else {
-    text += ". Nothing orders the two: a __syncthreads() is missing between them";
-  }
-  if (!other_block && before.kind == Kind::write && now.kind == Kind::write)
-    text += ", or an index is wrong and they should not write the same place";
-  if ((before.kind == Kind::atomic) != (now.kind == Kind::atomic)) text += ". Only one of the two is atomic";
-  return text;
+  return race_text(region, offset, before, now, lanes, other_block ? block_of(before.interval) : "");
 }
-
-std::string in_flight_text(const Region& region, size_t offset, const Access& before, const Access& now) {
-  return fmt::format(
-      "an asynchronous copy is not waited for: this thread {} {} at {}, and {} began to copy into it at {}. The thread "
-      "that copies must wait for it (cp_async_wait, __pipeline_wait_prior), and then all at a barrier",
-      verb(now.kind, false), bytes_of(region, offset, region.granule), source_text(now.site),
-      thread_name(int(before.warp * 32 + before.lane)), source_text(before.site));
-}
-
-std::string unwritten_text(const HeldRead& read) {
-  return fmt::format("uninitialised {} memory: this thread reads {} at {}, and {} has written it",
-                     read.region->shared ? "shared" : "device", bytes_of(*read.region, read.offset, read.bytes),
-                     source_text(read.site),
-                     read.region->shared ? "no thread of the block" : "neither a kernel nor a copy");
-}
-
-std::string early_text(const Region& region, size_t offset, unsigned bytes, Kind kind, uint32_t site,
-                       const Access* earlier) {
-  return fmt::format(
-      "too early: this thread {} {} at {} before it waited for the kernels before it{}", verb(kind, false),
-      bytes_of(region, offset, bytes), source_text(site),
-      earlier ? fmt::format(", one of which {} it at {}", verb(earlier->kind, true), source_text(earlier->site)) : "");
-}
-
-std::string overrun_text(const Region& region, unsigned bytes, Kind kind, uint32_t site) {
-  return fmt::format("out of bounds: this thread {} {} bytes at {}, which run over the end of {}", verb(kind, false),
-                     bytes, source_text(site), region.name);
-}
-
-/// Explains an address that is in no memory which a kernel may touch.
-std::string stray_text(uintptr_t address, unsigned bytes, Kind kind, uint32_t site) {
-  const std::string act = fmt::format("this thread {} {} bytes at {}", verb(kind, false), bytes, source_text(site));
-  if (address < 4096) return "null pointer: " + act;
-  if (on_any_stack(address)) {
-    return "local memory of another thread: " + act +
-           ". Local variables are their thread's own; share in __shared__ memory";
-  }
-  if (const Region* region = region_near(address)) {
-    const bool before = address < region->begin;
-    return fmt::format("out of bounds: {}, {} bytes {} of {}", act,
-                       before ? region->begin - address : address - region->begin - region->bytes,
-                       before ? "before the begin" : "after the end", region->name);
-  }
-  const auto next = freed.upper_bound(address);
-  if (next != freed.begin() && address - std::prev(next)->first < std::prev(next)->second) {
-    const auto& [begin, size] = *std::prev(next);
-    return fmt::format(
-        "freed memory: {}, at byte {} of what was an allocation of {} bytes before it was given to cudaFree", act,
-        address - begin, size);
-  }
-  return "not device memory: " + act + ". A pointer to host memory, or an index far out of bounds";
-}
-
-// ------------------------------------------------------------------------------------------------------- the account
 
 /// The lanes of `before` that race with `now`; 0: it is ordered, or allowed.
 unsigned rivals(const Access& before, const Access& now) {
@@ -271,7 +171,7 @@ void note(const Region& region, Cell& cell, size_t offset, const Access& now) {
   }
   for (const Access* before : {&cell.write, &cell.since[0], &cell.since[1], &cell.elsewhere}) {
     if (before->interval < oldest) continue;
-    if (const unsigned lanes = rivals(*before, now)) fail(race_text(region, offset, *before, now, lanes));
+    if (const unsigned lanes = rivals(*before, now)) fail(text_of_race(region, offset, *before, now, lanes));
   }
   if (now.kind == Kind::write || now.kind == Kind::copy) {
     cell = Cell{.write = now, .since = {}, .elsewhere = {}};
@@ -311,7 +211,7 @@ Region* find_region(uintptr_t address, unsigned bytes, Kind kind, uint32_t site)
   if ((address == known && address) || on_own_stack(address)) return nullptr;
   if (Region* region = region_at(address, site)) return region;
   if (in_arguments(address)) return nullptr;
-  if (!in_static_object(address)) fail(stray_text(address, bytes, kind, site));
+  if (!in_static_object(address)) fail(stray_text(address, bytes, kind, site, freed));
   known = address;
   return nullptr;
 }
@@ -381,8 +281,7 @@ void begin_interval() {
 
 }  // namespace
 
-// ------------------------------------------------------------------------------------------------ what the engine
-// tells
+// ------------------------------------------------------------------------------------------- what the engine tells
 
 void checked_allocation(uintptr_t begin, size_t bytes) {
   const uintptr_t first = begin - checked_gap_bytes, end = begin + bytes + checked_gap_bytes;
