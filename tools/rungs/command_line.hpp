@@ -63,7 +63,8 @@ CLI::App* add_command(CommandLine& line, CLI::App& parent, const char* group, co
 CLI::Option* add_threads(CLI::App* command);
 void add_exact(CLI::App* command);
 CLI::Option* add_cache_dtype(CLI::App* command, DType& dtype);
-CLI::Option* add_device(CLI::App* command, DeviceChoice& device, char** argv);
+/// `naive`: cuda-naive can be chosen; it reads no paged KV cache.
+CLI::Option* add_device(CLI::App* command, DeviceChoice& device, char** argv, bool naive = true);
 
 /// What grade takes for a whole class.
 void add_class(CommandLine& line, CLI::App* grade);

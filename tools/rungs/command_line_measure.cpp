@@ -75,7 +75,7 @@ void add_measuring(CommandLine& line) {
       ->type_name("INT");
   serve->add_option("--minutes", s.minutes, "with --clients: for how long")->capture_default_str();
   add_threads(serve);
-  add_device(serve, s.device, line.argv);
+  add_device(serve, s.device, line.argv, /*naive=*/false);
   serve->add_option("--out", s.out, "a report")->type_name("FILE.json");
   serve->add_flag("--json", s.json, "print the report instead of the table");
 

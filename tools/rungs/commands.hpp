@@ -251,8 +251,6 @@ struct BenchServeCommand {
   DeviceChoice device = {};
 };
 int bench_serve(const BenchServeCommand& command);
-/// \throws UsageError for a backend that reads contiguous KV caches alone
-void require_paged_cache(const DeviceChoice& device);
 
 struct BenchPagedCommand {
   std::string model;                       ///< a directory, a .bin of llama2.c, or a .gguf

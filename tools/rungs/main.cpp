@@ -49,12 +49,13 @@ CLI::Option* add_cache_dtype(CLI::App* command, DType& dtype) {
       ->default_str("f32");
 }
 
-CLI::Option* add_device(CLI::App* command, DeviceChoice& device, char** argv) {
+CLI::Option* add_device(CLI::App* command, DeviceChoice& device, char** argv, bool naive) {
   device.argv = argv;
+  const char* says = naive ? "what computes; cuda-naive: with the first rung of each kernel" : "what computes";
+  std::vector<std::string> backends = {"cpu", "cuda"};
+  if (naive) backends.insert(backends.begin() + 1, "cuda-naive");
   CLI::Option* backend =
-      command->add_option("--backend", device.backend, "what computes; cuda-naive: with the first rung of each kernel")
-          ->check(CLI::IsMember({"cpu", "cuda-naive", "cuda"}))
-          ->capture_default_str();
+      command->add_option("--backend", device.backend, says)->check(CLI::IsMember(backends))->capture_default_str();
   command->add_option("--on", device.on, "where CUDA kernels run: on a GPU, or emulated on this machine's processor")
       ->transform([argv](const std::string& where) {
         if (where != "host") return where;
@@ -247,7 +248,7 @@ void add_use(CommandLine& line) {
         s.tensor_parallel = true, s.threads = server_threads->empty() ? 0 : server_threads->as<int>();
       },
       "each process of `mpirun -n N rungs serve` has a part of every layer; rank 0 listens");
-  on_ranks->excludes(add_device(server, s.device, line.argv));
+  on_ranks->excludes(add_device(server, s.device, line.argv, /*naive=*/false));
   server->add_option("--rank-timeout", s.rank_timeout, "seconds after which a process that does not answer is given up")
       ->check(CLI::Range(2.0, 86400.0))
       ->needs(on_ranks)

@@ -54,7 +54,6 @@ void serve(const ServeCommand&, Engine&) {
 }
 
 int serve(const ServeCommand& command) {
-  require_paged_cache(command.device);
   serve(command, *make_engine(command.device));
   return 0;
 }
@@ -359,7 +358,6 @@ void serve(const ServeCommand& command, Engine& parts) {
 
 int serve(const ServeCommand& command) {
   if (command.tensor_parallel) return serve_on_ranks(command);
-  require_paged_cache(command.device);
   serve(command, *make_engine(command.device));
   return 0;
 }

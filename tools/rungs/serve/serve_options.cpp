@@ -27,11 +27,6 @@ static void check(const ServeCommand& c, const Config& config) {
     throw UsageError(fmt::format("--host {} is heard by other machines: say --api-key KEY, too", c.host));
 }
 
-void require_paged_cache(const DeviceChoice& device) {
-  if (device.backend == "cuda-naive")
-    throw UsageError("--backend: wanted cpu or cuda, which read paged KV caches, found cuda-naive, which does not");
-}
-
 BatchingOptions batching_options(const ServeCommand& c, const Config& config) {
   check(c, config);
   const int64_t context = c.context ? c.context : config.usable_context();
