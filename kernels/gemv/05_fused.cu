@@ -17,12 +17,12 @@ struct Qkv {
   float epsilon;
   int Kq, Kkv;
 
+  // Without a branch: behind one, ptxas puts the first loads of weights after the wait for earlier kernels.
   __device__ const W* row(int k, int C) const {
-    if (k < Kq) return io.wq + size_t(k) * C;
-    k -= Kq;
-    if (k < Kkv) return io.wk + size_t(k) * C;
-    k -= Kkv;
-    return io.wv + size_t(k < Kkv ? k : Kkv - 1) * C;
+    const int of_k = k - Kq, of_v = of_k - Kkv;
+    const W* const part = of_k < 0 ? io.wq : of_v < 0 ? io.wk : io.wv;
+    const int r = of_k < 0 ? k : of_v < 0 ? of_k : of_v < Kkv ? of_v : Kkv - 1;
+    return part + size_t(r) * C;
   }
   __device__ void finish(int n, int k, const float (&sum)[gemv_rows_per_warp]) const {
     for (int i = 0; i < gemv_rows_per_warp; ++i, ++k)

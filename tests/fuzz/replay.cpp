@@ -1,7 +1,11 @@
 // NAME_replay FILE_OR_FOLDER...: gives a fuzzer's inputs to it once more, without libFuzzer.
+#include <cstdint>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
 
-#include "fuzz.hpp"
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 static size_t replay(const std::filesystem::path& path) {
   size_t count = 0;
