@@ -3,8 +3,9 @@
 # (griddepcontrol.wait, ACQBULK), what stands before that wait: how many loads of 16 bytes, and whether their registers
 # are used there, which would wait for them first. Status 1 where gemv_rows has fewer than the 8 that are on their way
 # with one row of x, or the 4 with more; where they go through the L1 (in the PTX); where one is used too early; and where
-# a kernel stores to device memory before it waits. It reads the PTX in the objects, and with cuobjdump their machine code. OBJECTS may also be one list with semicolons.
-dump=$(command -v cuobjdump || ls /usr/local/cuda/bin/cuobjdump 2>/dev/null)
+# a kernel stores to device memory before it waits. It reads the PTX in the objects, and with cuobjdump their machine code,
+# in which ptxas may have put a load behind the wait. OBJECTS may also be one list with semicolons.
+dump=$("$(dirname "$0")/../../../tools/cuobjdump.sh")
 names=$(command -v c++filt || echo cat)
 IFS=' ;
 '

@@ -1,10 +1,10 @@
 #!/bin/sh
 # machine_code.sh OBJECTS...: of each kernel that multiplies on tensor cores (HMMA, HGMMA), what stands in the loop that
 # does: its instructions, the share of those that multiply, and how many instructions stand between the barrier and the
-# first ldmatrix (LDSM), while the tensor cores wait. Status 1 where matmul_07 has less
-# than 0.3 of the one or more than 32 of the other. OBJECTS may also be one list with semicolons.
-dump=$(command -v cuobjdump || ls /usr/local/cuda/bin/cuobjdump 2>/dev/null) ||
-  { echo "SKIPPED: there is no cuobjdump, which the CUDA Toolkit has"; exit 77; }
+# first ldmatrix (LDSM), while the tensor cores wait. Status 1 where matmul_07 has less than 0.3 of the one or more than
+# 32 of the other. OBJECTS may also be one list with semicolons.
+dump=$("$(dirname "$0")/../../../tools/cuobjdump.sh") ||
+  { echo "SKIPPED: there is no cuobjdump; tools/cuobjdump.sh --install gets it"; exit 77; }
 names=$(command -v c++filt || echo cat)
 IFS=' ;
 '
