@@ -15,6 +15,13 @@
 #include "rungs/tensor/compare.hpp"
 #include "rungs/tensor/tensor.hpp"
 
+// doctest's own lets a lambda capture x, which clang before 16 refuses of a structured binding.
+#undef CAPTURE
+#define CAPTURE(x) RUNGS_CAPTURE(DOCTEST_ANONYMOUS(captured_), x)
+#define RUNGS_CAPTURE(name, x) \
+  const auto& name = x;        \
+  INFO(#x " := ", name)
+
 namespace rungs::test {
 
 using doctest::Contains;

@@ -1,5 +1,7 @@
 #include "rungs/analysis/memory.hpp"
 
+#include <fmt/format.h>
+
 #include "rungs/base/file.hpp"
 #include "rungs/base/units.hpp"
 #include "rungs/checkpoint/shards.hpp"

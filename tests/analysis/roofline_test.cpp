@@ -1,5 +1,7 @@
 #include "rungs/analysis/roofline.hpp"
 
+#include <fmt/format.h>
+
 #include "rungs/measure/device_peak.hpp"
 #include "rungs/model/presets.hpp"
 #include "support.hpp"

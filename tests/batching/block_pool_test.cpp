@@ -1,5 +1,8 @@
 #include "rungs/batching/block_pool.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <random>
 
 #include "rungs/base/error.hpp"

@@ -52,7 +52,8 @@ TEST_CASE("a character of several bytes stays whole in a drawn text") {
       int left = 0;  // bytes that the character still has
       for (const char byte : text_of(text->second)) {
         const auto b = uint8_t(byte);
-        INFO(name, ", byte ", int(b));
+        CAPTURE(name);
+        INFO("byte ", int(b));
         CHECK((left > 0) == ((b & 0xc0) == 0x80));
         left = left > 0 ? left - 1 : b >= 0xf0 ? 3 : b >= 0xe0 ? 2 : b >= 0xc0 ? 1 : 0;
         long_characters += b >= 0xc0;

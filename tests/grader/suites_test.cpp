@@ -45,7 +45,8 @@ TEST_CASE("every split of a short prompt, once") {
   REQUIRE(tokens.size() >= 2);
   bool long_one = false, short_one = false;
   for (const auto& [prompt, T] : tokens) {
-    INFO(prompt, ", ", T, " tokens");
+    CAPTURE(prompt);
+    CAPTURE(T);
     if (T <= 7) {
       short_one = true;
       CHECK(splits[prompt].size() == size_t(1) << (T - 1));

@@ -48,7 +48,8 @@ TEST_CASE("the story LLaMA is as good in q8_0, and nearly in q4_0") {
     const std::filesystem::path to = folder / (std::string(name_of(dtype)) + ".gguf");
     convert_llama(stories, to, {.dtype = dtype});
     const double found = perplexity(to);
-    INFO(name_of(dtype), ": ", found, ", bf16: ", exact);
+    CAPTURE(name_of(dtype));
+    INFO(found, ", bf16: ", exact);
     CHECK(found != exact);  // else nothing was quantized
     CHECK(std::abs(found / exact - 1) < most);
   }

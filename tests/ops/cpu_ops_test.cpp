@@ -128,8 +128,8 @@ TEST_CASE("a row's product is the same among few others and among many, on one t
                                   {70, 2112, 2062},
                                   {300, 2304, 37}}) {
       if (C % elements_of_block(dtype) != 0) continue;
-      const auto way = [&](int64_t rows) {
-        return (rows <= small_batch_rows(dtype)) + (takes_bf16_dots(dtype, C) && rows <= rows_in_two_parts);
+      const auto way = [&, width = C](int64_t rows) {
+        return (rows <= small_batch_rows(dtype)) + (takes_bf16_dots(dtype, width) && rows <= rows_in_two_parts);
       };
       const Tensor x = random_tensor({N, C}, 1), weight = random_weight({K, C}, 2, dtype);
       Tensor all({N, K});
