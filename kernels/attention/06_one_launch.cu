@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(split_warps * 32)
   // The newest key, by the first lanes of warp 0, in registers alone.
   if (split.end > position && threadIdx.x < 32) {
     const bool first = threadIdx.x < Softmax::lanes;
-    const size_t in_call = (size_t(n) * G + split.g) * D, newest = in_cache + size_t(position) * G * D;
+    const size_t in_call = (size_t(n) * G + split.g) * D;
     float4 key[2], value[1][2];
     float score[1][HEADS];
     row.load(key, k + in_call);
@@ -70,6 +70,7 @@ __global__ void __launch_bounds__(split_warps * 32)
     softmax.score(score[0], key, scale, first);
     softmax.add(score, value);
     if (first && split.first_head == split.g * (H / G)) {  // one slice of the heads writes for all
+      const size_t newest = in_cache + size_t(position) * G * D;
       row.store(cache.k + newest, key);
       row.store(cache.v + newest, value[0]);
     }
