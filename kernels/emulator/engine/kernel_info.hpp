@@ -18,12 +18,15 @@ struct KernelInfo {
 /// The same object each time.
 const KernelInfo& kernel_info(const void* kernel);
 
-/// The largest block, in threads, that each kernel of the program was run with; 0 for one that never was.
+/// The largest block, in threads, that each kernel of the program was launched with; 0 for one that never was.
 struct LargestBlock {
   std::string kernel;
-  unsigned threads = 0;
+  unsigned threads = 0;      ///< to run
+  unsigned dry_threads = 0;  ///< in a dry run
 };
 std::vector<LargestBlock> largest_blocks();
+/// Of a launch whose configuration was found right.
+void note_launch(const Launch& launch);
 
 /// Runs a launch whose configuration was found right, now. \throws CudaError
 void run(const Launch& launch);

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <numeric>
 
+#include "kernels/emulator/engine/dry_run.hpp"
 #include "kernels/emulator/engine/engine.hpp"
 #include "kernels/emulator/engine/kernel_info.hpp"
 #include "kernels/emulator/engine/multiprocessor.hpp"
@@ -18,20 +19,14 @@
 namespace rungs::emulator {
 namespace {
 
-/// Of the kernels that were run, by their address.
+/// Of the kernels that were launched, by their address.
 struct Blocks {
   std::mutex mutex;
-  std::map<const void*, unsigned> largest;
+  std::map<const void*, LargestBlock> largest;
 };
-Blocks& blocks_run() {
+Blocks& blocks_launched() {
   static Blocks blocks;
   return blocks;
-}
-
-void note_block(const void* kernel, unsigned threads) {
-  const std::lock_guard lock(blocks_run().mutex);
-  unsigned& largest = blocks_run().largest[kernel];
-  largest = std::max(largest, threads);
 }
 
 std::atomic<uint64_t> launched = 0;
@@ -40,11 +35,20 @@ std::atomic<uint64_t> launched = 0;
 
 uint64_t launches() { return launched; }
 
+void note_launch(const Launch& launch) {
+  const std::lock_guard lock(blocks_launched().mutex);
+  LargestBlock& block = blocks_launched().largest[launch.kernel];
+  unsigned& largest = in_dry_run ? block.dry_threads : block.threads;
+  largest = std::max(largest, launch.block.x * launch.block.y * launch.block.z);
+}
+
 std::vector<LargestBlock> largest_blocks() {
-  const std::lock_guard lock(blocks_run().mutex);
+  const std::lock_guard lock(blocks_launched().mutex);
   std::vector<LargestBlock> list;
-  for (const void* kernel : kernels_of_program())
-    list.push_back({name_of_function(uintptr_t(kernel)), blocks_run().largest[kernel]});
+  for (const void* kernel : kernels_of_program()) {
+    list.push_back(blocks_launched().largest[kernel]);
+    list.back().kernel = name_of_function(uintptr_t(kernel));
+  }
   return list;
 }
 
@@ -128,7 +132,6 @@ void run(const Launch& launch) {
   checked_launch_begins(kernel.name, launch.overlap);
 #endif
   ++launched;
-  note_block(launch.kernel, unsigned(plan.threads));
   take_fault_signals();
   const DeviceMemoryOpen open;
   const std::string fault = run_blocks(plan);

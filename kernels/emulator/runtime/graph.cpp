@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "kernels/emulator/engine/dry_run.hpp"
 #include "kernels/emulator/runtime/stream.hpp"
 
 /// A graph: its steps in order.
@@ -64,7 +65,7 @@ cudaError_t enqueue(const char* call, cudaStream_t stream, std::function<void()>
         fmt::format("{} on the legacy stream, which waits for all others, while a stream is being captured", call));
   if (being_captured(stream)) {
     stream->capture->steps.push_back(std::move(work));
-  } else {
+  } else if (!in_dry_run) {
     work();
   }
   return cudaSuccess;

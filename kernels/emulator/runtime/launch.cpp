@@ -38,6 +38,7 @@ void launch(const Launch& launch) {
   if (const std::string limit = broken_limit(launch, kernel); !limit.empty())
     throw CudaError(fmt::format("launch of {} with grid {}, block {}, {} bytes of dynamic shared memory: {}",
                                 kernel.name, text_of(launch.grid), text_of(launch.block), launch.shared_bytes, limit));
+  note_launch(launch);
   std::shared_ptr<const void> arguments;  // a capture keeps a copy, a launch that is done now needs none
   Launch kept = launch;
   if (being_captured(launch.stream)) {

@@ -8,7 +8,9 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 
+#include "kernels/emulator/engine/dry_run.hpp"
 #include "kernels/emulator/engine/engine.hpp"
 #include "kernels/emulator/engine/signals.hpp"
 #include "kernels/emulator/runtime/device_pages.hpp"
@@ -26,6 +28,7 @@ constexpr size_t alignment = 256;  // what a GPU promises
 struct Allocations {
   std::mutex mutex;
   std::map<uintptr_t, size_t> bytes;  // by address
+  std::set<uintptr_t> addresses;      // those of a dry run, behind which there is no memory
   bool closed = false;                // to the host's code
   int open = 0;                       // how many DeviceMemoryOpen there are
 #ifdef RUNGS_CHECKED
@@ -146,13 +149,34 @@ using namespace rungs::emulator;
 
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   memory_of_machine(free, total);
+  if (in_dry_run) *free = *total = size_t(1) << 46;  // half of the addresses that a process has
   return cudaSuccess;
+}
+
+/// Device memory of a dry run: nobody may touch it, so it takes none of the machine's.
+static cudaError_t reserve_addresses(void** memory, size_t bytes) {
+  void* addresses = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (addresses == MAP_FAILED)
+    return report(cudaErrorMemoryAllocation, fmt::format("{} bytes: there are not so many addresses left", bytes));
+  const std::lock_guard lock(allocations().mutex);
+  allocations().bytes[uintptr_t(addresses)] = bytes;
+  allocations().addresses.insert(uintptr_t(addresses));
+  *memory = addresses;
+  return cudaSuccess;
+}
+static bool give_back_addresses(void* memory) {
+  const std::lock_guard lock(allocations().mutex);
+  if (!allocations().addresses.erase(uintptr_t(memory))) return false;
+  munmap(memory, allocations().bytes[uintptr_t(memory)]);
+  allocations().bytes.erase(uintptr_t(memory));
+  return true;
 }
 
 cudaError_t cudaMalloc(void** memory, size_t bytes) {
   if (illegal_in_capture("cudaMalloc")) return cudaErrorStreamCaptureUnsupported;
   *memory = nullptr;
   if (bytes == 0) return cudaSuccess;
+  if (in_dry_run) return reserve_addresses(memory, bytes);
   size_t free = bytes, total = 0;
   if (bytes > size_t(64) << 20) memory_of_machine(&free, &total);  // the system promises more than it has
   const DeviceMemoryOpen open;
@@ -176,6 +200,7 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
 cudaError_t cudaFree(void* memory) {
   if (!memory) return cudaSuccess;
   if (illegal_in_capture("cudaFree")) return cudaErrorStreamCaptureUnsupported;
+  if (give_back_addresses(memory)) return cudaSuccess;
   const std::lock_guard lock(allocations().mutex);
   const auto it = allocations().bytes.find(uintptr_t(memory));
   if (it == allocations().bytes.end())

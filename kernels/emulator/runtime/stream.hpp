@@ -9,9 +9,9 @@
 
 namespace rungs::emulator {
 
-/// Does `work` now, or notes it when the stream is being captured. Its arguments are in it as they are now, so that a
-/// value that changes later is as stale in a graph as on a GPU. \returns an error when the legacy stream gets work
-/// during a capture, which a GPU forbids.
+/// Does `work` now, or notes it when the stream is being captured, or neither in a dry run. Its arguments are in it as
+/// they are now, so that a value that changes later is as stale in a graph as on a GPU. \returns an error when the
+/// legacy stream gets work during a capture, which a GPU forbids.
 cudaError_t enqueue(const char* call, cudaStream_t stream, std::function<void()> work);
 
 bool being_captured(cudaStream_t stream);

@@ -9,6 +9,7 @@
 #include "device_array.hpp"
 #include "host_kernels.hpp"
 #include "kernels/device_memory.hpp"
+#include "kernels/emulator/engine/dry_run.hpp"
 
 namespace rungs::test {
 
@@ -114,6 +115,21 @@ TEST_CASE("the device is the CPU with the limits of a GPU") {
   check_text(cudaFuncSetAttribute(reverse_block, cudaFuncAttributeMaxDynamicSharedMemorySize, int(limit + 1)),
              fmt::format("{} bytes of dynamic shared memory for test::reverse_block, the limit is {}", limit + 1, limit)
                  .c_str());
+}
+
+TEST_CASE("a dry run checks launches and copies and leaves them undone, in memory that no machine has") {
+  DeviceArray<float> x(std::vector<float>{1, 2});
+  {
+    const emulator::DryRun dry;
+    launch(add_scalar, {1, 2}, x, 1.0f);
+    CHECK(cudaMemset(x, 0, 8) == cudaSuccess);
+    check_text(cudaMemset(x, 0, 12), "12 bytes, but the memory has 8 left");
+    CHECK_THROWS_WITH_AS(launch(add_scalar, {1, 2048}, x, 1.0f), Contains("a block of 2048 threads"), CudaError);
+    const DeviceArray<float> large(size_t(1) << 42);
+    CHECK(cudaMemset(large, 0, size_t(1) << 44) == cudaSuccess);
+    launch(add_scalar, {1 << 30, 1024}, static_cast<float*>(large), 1.0f);
+  }
+  CHECK(x.get() == std::vector<float>{1, 2});
 }
 
 TEST_CASE("events take the time between them") {
