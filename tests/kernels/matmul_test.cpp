@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "kernels/device.hpp"
 #include "product.hpp"
 
 namespace rungs::test {
@@ -145,9 +146,11 @@ TEST_SUITE("kernels") {
         [](float* c, const bf16* a, const bf16* b, int M, int N, int K) { matmul_07(c, a, b, M, N, K, 1, nullptr); });
   }
 
-  // As many tiles as an H200 has multiprocessors: the tests run once as if on each GPU that the emulator knows.
+  // More tiles of 128 x 256 than the device has multiprocessors, so that it gets them where its shared memory has room:
+  // the tests run once as if on each GPU that the emulator knows.
   TEST_CASE("matmul_07: a product of many tiles starts on every GPU") {
-    const int M = 1500, N = 3000, K = 16;
+    const int rows_of_tiles = 12, columns_of_tiles = attribute_of_device(cudaDevAttrMultiProcessorCount) / 12 + 1;
+    const int M = 128 * rows_of_tiles - 36, N = 256 * columns_of_tiles - 72, K = 16;
     const Tensor a = random_floats({M, K}, 1, DType::bf16), b = random_floats({N, K}, 2, DType::bf16);
     const Product want = on_tensor_cores(product(values(a), values(b), M, N, K), K);
     Tensor c = poisoned({M, N});
