@@ -14,7 +14,8 @@ struct Device {
   const char* name;  ///< as RUNGS_DEVICE has it
   int major, minor;  ///< compute capability
   int multiprocessors, threads_per_multiprocessor;
-  size_t shared_per_block, shared_per_multiprocessor;  ///< bytes; of a block those that it may ask for
+  size_t shared_per_block, shared_per_multiprocessor;     ///< bytes; of a block those that it may ask for
+  int registers_per_block, registers_per_multiprocessor;  ///< of 32 bits
   int l2_bytes;
   int fused_products, fraction_bits;  ///< how its tensor cores add: engine/tensor_core.cpp
 };

@@ -102,7 +102,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
                  .minor = gpu.minor,
                  .multiProcessorCount = gpu.multiprocessors,
                  .warpSize = 32,
-                 .regsPerBlock = 65536,
+                 .regsPerBlock = gpu.registers_per_block,
+                 .regsPerMultiprocessor = gpu.registers_per_multiprocessor,
                  .maxThreadsPerBlock = int(max_threads_per_block),
                  .maxThreadsPerMultiProcessor = gpu.threads_per_multiprocessor,
                  .maxThreadsDim = {int(max_threads_per_block), int(max_threads_per_block), int(max_block_z)},
@@ -125,6 +126,10 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
       return *value = int(p.sharedMemPerBlock), cudaSuccess;
     case cudaDevAttrWarpSize:
       return *value = p.warpSize, cudaSuccess;
+    case cudaDevAttrMaxRegistersPerBlock:
+      return *value = p.regsPerBlock, cudaSuccess;
+    case cudaDevAttrMaxRegistersPerMultiprocessor:
+      return *value = p.regsPerMultiprocessor, cudaSuccess;
     case cudaDevAttrMultiProcessorCount:
       return *value = p.multiProcessorCount, cudaSuccess;
     case cudaDevAttrL2CacheSize:

@@ -32,7 +32,8 @@ const char* cudaGetErrorString(cudaError_t error);
 struct cudaDeviceProp {
   char name[256];
   size_t totalGlobalMem, sharedMemPerBlock, sharedMemPerBlockOptin, sharedMemPerMultiprocessor;
-  int major, minor, multiProcessorCount, warpSize, regsPerBlock, maxThreadsPerBlock, maxThreadsPerMultiProcessor;
+  int major, minor, multiProcessorCount, warpSize, regsPerBlock, regsPerMultiprocessor;
+  int maxThreadsPerBlock, maxThreadsPerMultiProcessor;
   int maxThreadsDim[3], maxGridSize[3];
   int l2CacheSize, memoryBusWidth, clockRate, memoryClockRate;
 };
@@ -40,12 +41,14 @@ enum cudaDeviceAttr {
   cudaDevAttrMaxThreadsPerBlock = 1,
   cudaDevAttrMaxSharedMemoryPerBlock = 8,
   cudaDevAttrWarpSize = 10,
+  cudaDevAttrMaxRegistersPerBlock = 12,
   cudaDevAttrMultiProcessorCount = 16,
   cudaDevAttrL2CacheSize = 38,
   cudaDevAttrMaxThreadsPerMultiProcessor = 39,
   cudaDevAttrComputeCapabilityMajor = 75,
   cudaDevAttrComputeCapabilityMinor = 76,
   cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
+  cudaDevAttrMaxRegistersPerMultiprocessor = 82,
   cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
 };
 cudaError_t cudaGetDeviceCount(int* count);

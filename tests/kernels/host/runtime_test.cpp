@@ -107,6 +107,9 @@ TEST_CASE("the device is the CPU with the limits of a GPU") {
   CHECK(size_t(value) == p.sharedMemPerBlockOptin);
   CHECK(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, 0) == cudaSuccess);
   CHECK(value >= 1);
+  CHECK(cudaDeviceGetAttribute(&value, cudaDevAttrMaxRegistersPerMultiprocessor, 0) == cudaSuccess);
+  CHECK(value == 65536);
+  CHECK(p.regsPerBlock == 65536);
   check_text(cudaSetDevice(1), "no device 1");
   cudaFuncAttributes attributes;
   CHECK(cudaFuncGetAttributes(&attributes, reverse_block) == cudaSuccess);
