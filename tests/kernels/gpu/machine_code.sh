@@ -2,7 +2,8 @@
 # machine_code.sh OBJECTS...: of each kernel that multiplies on tensor cores (HMMA, HGMMA), what stands in the loop that
 # does: its instructions, the share of those that multiply, and how many instructions stand between the barrier and the
 # first ldmatrix (LDSM), while the tensor cores wait. Status 1 where matmul_07 has less than 0.3 of the one or more than
-# 32 of the other. OBJECTS may also be one list with semicolons.
+# 32 of the other, and where attention_05 has less than 0.5 for the head widths of large models. A wgmma (HGMMA) is as much
+# work as 64 to 128 mma, so few of them stand in its loop. OBJECTS may also be one list with semicolons.
 dump=$("$(dirname "$0")/../../../tools/cuobjdump.sh") ||
   { echo "SKIPPED: there is no cuobjdump; tools/cuobjdump.sh --install gets it"; exit 77; }
 names=$(command -v c++filt || echo cat)
@@ -27,14 +28,15 @@ done | $names | awk '
       if (code[k] ~ /^BAR/) barrier = k
       if (barrier && wait < 0 && code[k] ~ /^LDSM/) wait = k - barrier - 1
     }
-    fault = kernel ~ /matmul_mma_sync<[0-9]+, true>/ && (best < 0.3 * (last - first + 1) || wait < 0 || wait > 32)
+    fault = kernel ~ /matmul_mma_sync</ && (best < 0.3 * (last - first + 1) || wait < 0 || wait > 32) ||
+      kernel ~ /attention_mma_sync<(64|128)/ && best < 0.5 * (last - first + 1)
     printf "%-8s %5d instructions in the loop, %4d multiply (%.2f), %s to the first ldmatrix  %s %s%s\n", target_name, last - first + 1, best,
       best / (last - first + 1), wait < 0 ? "none" : wait " after the barrier", object, kernel, fault ? "  <--" : ""
     kernels++; faults += fault
   }
   function clear() { split("", at); split("", code); split("", target); count = 0 }
   /^object / { report(); clear(); object = $2 }
-  /arch = / { target_name = $3 }
+  /arch = / { report(); clear(); target_name = $3 }
   /Function : / { report(); clear(); kernel = $0; sub(/.*Function : /, "", kernel); sub(/\(.*/, "", kernel) }
   /^ +\/\*[0-9a-f]+\*\/ / {
     address = $1; gsub(/[\/*]/, "", address); at[++count] = hex(address)
