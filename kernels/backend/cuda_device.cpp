@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <limits>
 
 #include "kernels/launch.cuh"
@@ -26,6 +27,9 @@ void require_cuda_device() {
   throw UsageError(fmt::format("no GPU was found ({}){}", cudaGetErrorString(result), instead));
 }
 
+// Ranks that are threads have a backend each, and share these numbers.
+static void count(int64_t& number, size_t more = 1) { std::atomic_ref(number) += int64_t(more); }
+
 static size_t free_bytes() {
   size_t free = 0, total = 0;
   CUDA_CHECK(cudaMemGetInfo(&free, &total));
@@ -34,7 +38,7 @@ static size_t free_bytes() {
 
 // A graph holds addresses. Where memory was given back they may become somebody else's: see CudaOps::decode.
 static void give_back(void* memory) {
-  ++cuda_traffic.frees;
+  count(cuda_traffic.frees);
   cudaFree(memory);
 }
 
@@ -47,7 +51,7 @@ static Tensor::Memory device_memory(size_t bytes) {
                                 double(free_bytes()) / 1e9));
   }
   check_cuda(result, "cudaMalloc", __FILE__, __LINE__);
-  ++cuda_traffic.allocations;
+  count(cuda_traffic.allocations);
   return {memory, give_back};
 }
 
@@ -65,6 +69,7 @@ void Workspace::clear(cudaStream_t stream) { CUDA_CHECK(cudaMemsetAsync(memory_.
 
 CudaDevice::CudaDevice() : Steps(static_cast<Ops&>(*this)) {
   require_cuda_device();
+  CUDA_CHECK(cudaGetDevice(&device_));
   CUDA_CHECK(cudaStreamCreate(&stream_));
   ids_.need<int>(64);  // the device's memory is at work before this object is, and so outlives it
 }
@@ -77,17 +82,18 @@ Tensor CudaDevice::allocate(const Shape& shape, DType dtype) {
 
 void CudaDevice::upload(Tensor& device, const void* host) {
   if (device.bytes() == 0) return;
+  CUDA_CHECK(cudaSetDevice(device_));  // every call of a model begins here, and a new thread with device 0
   CUDA_CHECK(cudaMemcpyAsync(device.raw(), host, device.bytes(), cudaMemcpyHostToDevice, stream_));
-  ++cuda_traffic.uploads;
-  cuda_traffic.uploaded += int64_t(device.bytes());
+  count(cuda_traffic.uploads);
+  count(cuda_traffic.uploaded, device.bytes());
 }
 
 void CudaDevice::download(void* host, const Tensor& device) {
   if (device.bytes() > 0)
     CUDA_CHECK(cudaMemcpyAsync(host, device.raw(), device.bytes(), cudaMemcpyDeviceToHost, stream_));
   CUDA_CHECK(cudaStreamSynchronize(stream_));
-  ++cuda_traffic.downloads;
-  cuda_traffic.downloaded += int64_t(device.bytes());
+  count(cuda_traffic.downloads);
+  count(cuda_traffic.downloaded, device.bytes());
 }
 
 void CudaDevice::copy(Tensor& out, const Tensor& x) {

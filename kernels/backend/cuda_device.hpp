@@ -19,7 +19,7 @@ struct CudaTraffic {
   int64_t uploaded = 0, downloaded = 0;  ///< bytes
   int64_t captures = 0, replays = 0;     ///< of steps, as CUDA graphs
 };
-inline CudaTraffic cuda_traffic;  ///< of all devices; a backend is used by one thread
+inline CudaTraffic cuda_traffic;  ///< of all devices; a backend is used by one thread at a time
 
 /// \throws UsageError, saying how to run without, when no GPU can be used by this program.
 void require_cuda_device();
@@ -48,8 +48,8 @@ class Workspace {
   size_t bytes_ = 0;
 };
 
-/// A backend whose tensors lie on the device. What it launches runs in order on one stream; only download and sample
-/// wait for it.
+/// A backend whose tensors lie on the device that was current when it was made. What it launches runs in order on one
+/// stream; only download and sample wait for it.
 class CudaDevice : public Device, public Ops, public Steps {
  public:
   CudaDevice();
@@ -57,6 +57,8 @@ class CudaDevice : public Device, public Ops, public Steps {
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
   operator Backend() { return {*this, *this, *this}; }
+  /// On which everything runs: what is launched on it by others is in order with that.
+  cudaStream_t stream() const { return stream_; }
 
   /// \throws CudaError with the bytes wanted and the bytes free
   Tensor allocate(const Shape& shape, DType dtype = DType::f32) override;
@@ -79,6 +81,7 @@ class CudaDevice : public Device, public Ops, public Steps {
  private:
   Workspace ids_, draws_, sampling_;
   std::vector<Draw> host_draws_;
+  int device_ = 0;
 };
 
 /// A size as the launchers take it. \throws ShapeError beyond 2³¹ - 1

@@ -46,7 +46,8 @@ ServedTexts serve_all(Model& model) {
 struct RandomModelFolder {
   RandomModelFolder() { save_random_llama(folder.path(), random_shape(8, 2, 200, 131, false), DType::f32, 5); }
   std::unique_ptr<Model> shared(CpuOps& ops, Communicator& ranks, int64_t rows = 16) const {
-    return std::make_unique<ParallelLlama>(ops, ranks, LlamaCheckpoint(folder.path()), LoadOptions{.max_rows = rows});
+    return std::make_unique<ParallelLlama>(ops, through_host(ops, ranks), LlamaCheckpoint(folder.path()),
+                                           LoadOptions{.max_rows = rows});
   }
   Folder folder;
 };

@@ -4,9 +4,8 @@
 
 #include <fstream>
 
-#include "parallel/ranks.hpp"
+#include "parallel/other_orders.hpp"
 #include "rungs/analysis/memory.hpp"
-#include "rungs/checkpoint/safetensors.hpp"
 #include "rungs/grader/case.hpp"
 #include "rungs/model/convert.hpp"
 #include "rungs/model/memory_estimate.hpp"
@@ -17,43 +16,6 @@ using namespace rungs::test;
 TEST_SUITE_BEGIN("parallel");
 
 namespace {
-
-bool equal_bits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
-}
-
-double largest_difference(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  double largest = 0;
-  for (size_t call = 0; call < a.size(); ++call)
-    for (int64_t i = 0; i < a[call].count(); ++i) {
-      const double difference = std::fabs(double(a[call].flat(i)) - b[call].flat(i));
-      if (!(difference <= largest)) largest = difference;
-    }
-  return largest;
-}
-
-/// The same model with the units of each feed-forward in other orders: only the order of the sums over F differs.
-void save_reordered(const std::filesystem::path& from, const std::filesystem::path& to, int64_t shift) {
-  const LlamaCheckpoint was(from);
-  std::filesystem::create_directories(to);
-  std::filesystem::copy_file(from / "config.json", to / "config.json");
-  const SafeTensors file(from / "model.safetensors");
-  std::map<std::string, Tensor> tensors;
-  for (const std::string& name : file.names()) {
-    const Tensor& x = file.get(name);
-    Tensor y = x.copy();
-    const int64_t F = was.config.intermediate_size, C = was.config.hidden_size;
-    const auto from_unit = [&](int64_t f) { return (F - 1 - f + shift) % F; };
-    if (name.find("gate_proj") != std::string::npos || name.find("up_proj") != std::string::npos)
-      for (int64_t f = 0; f < F; ++f)
-        for (int64_t c = 0; c < C; ++c) y(f, c) = x(from_unit(f), c);
-    if (name.find("down_proj") != std::string::npos)
-      for (int64_t c = 0; c < C; ++c)
-        for (int64_t f = 0; f < F; ++f) y(c, f) = x(c, from_unit(f));
-    tensors.emplace(name, std::move(y));
-  }
-  save_safetensors(to / "model.safetensors", tensors);
-}
 
 /// Bytes of the files under a folder that this process has mapped.
 int64_t mapped_bytes(const std::filesystem::path& folder) {
@@ -88,12 +50,7 @@ TEST_CASE("random grouped-query shapes have the logits of one rank on 1, 2, 4 an
     save_random_llama(folder / "model", shape, DType::f32, 11);
     const std::vector<Batch> calls = some_calls(shape);
     const OfRank one = alone(folder / "model", calls, 2, 16);
-    double reordered = 0;
-    for (const int64_t shift : {0, 37, 53}) {
-      const auto name = std::to_string(shift);
-      save_reordered(folder / "model", folder / name, shift);
-      reordered = std::max(reordered, largest_difference(alone(folder / name, calls, 2, 16).logits, one.logits));
-    }
+    const double reordered = difference_of_other_orders(folder, calls, one);
     REQUIRE(reordered > 0);
     for (const int ranks : {1, 2, 4, 8}) {
       CAPTURE(kv_heads);

@@ -23,24 +23,32 @@ struct OfRank {
   Traffic traffic;
 };
 
-/// Opens the model on every rank and makes the same calls, with a cache of `sequences` times `capacity`.
-inline std::vector<OfRank> on_ranks(int ranks, const std::filesystem::path& path, const std::vector<Batch>& calls,
-                                    int64_t sequences, int64_t capacity) {
+/// One call's logits, on the host.
+inline Tensor logits_of_call(Model& model, const Batch& batch, KvCache& cache) {
+  Device& device = model.backend().device;
+  Tensor logits = device.allocate({int64_t(batch.logit_rows.size()), model.config().vocab_size}), host(logits.shape());
+  model.forward(logits, batch, &cache);
+  device.download(host.raw(), logits);
+  return host;
+}
+
+/// Opens the model on every rank and makes the same calls, with a cache of `sequences` times `capacity`. Kind: of
+/// backend, of which each rank has its own.
+template <class Kind = CpuOps>
+std::vector<OfRank> on_ranks(int ranks, const std::filesystem::path& path, const std::vector<Batch>& calls,
+                             int64_t sequences, int64_t capacity) {
   std::vector<OfRank> all(static_cast<size_t>(ranks));
   run_ranks(
       ranks,
       [&](Communicator& communicator) {
         use_threads(1);
-        CpuOps ops;
-        ParallelLlama model(ops, communicator, LlamaCheckpoint(path), {.max_rows = 64});
+        Kind ops;
+        ParallelLlama model(ops, through_host(ops, communicator), LlamaCheckpoint(path), {.max_rows = 64});
         OfRank& mine = all[size_t(communicator.rank())];
         mine.config = model.config();
         mine.weight_bytes = weight_bytes(model.weights());
         mine.cache = KvCache(ops, model.config(), sequences, capacity);
-        for (const Batch& batch : calls) {
-          Tensor& logits = mine.logits.emplace_back(Shape{int64_t(batch.logit_rows.size()), model.config().vocab_size});
-          model.forward(logits, batch, &mine.cache);
-        }
+        for (const Batch& batch : calls) mine.logits.push_back(logits_of_call(model, batch, mine.cache));
         mine.traffic = communicator.traffic();
       },
       60);
@@ -48,15 +56,12 @@ inline std::vector<OfRank> on_ranks(int ranks, const std::filesystem::path& path
 }
 
 /// The same on one rank, by the model that knows of no ranks.
-inline OfRank alone(const std::filesystem::path& path, const std::vector<Batch>& calls, int64_t sequences,
-                    int64_t capacity) {
-  CpuOps ops;
+template <class Kind = CpuOps>
+OfRank alone(const std::filesystem::path& path, const std::vector<Batch>& calls, int64_t sequences, int64_t capacity) {
+  Kind ops;
   Llama model(ops, path, {.max_rows = 64});
   OfRank one{{}, KvCache(ops, model.config(), sequences, capacity), model.config(), 0, {}};
-  for (const Batch& batch : calls) {
-    Tensor& logits = one.logits.emplace_back(Shape{int64_t(batch.logit_rows.size()), model.config().vocab_size});
-    model.forward(logits, batch, &one.cache);
-  }
+  for (const Batch& batch : calls) one.logits.push_back(logits_of_call(model, batch, one.cache));
   return one;
 }
 

@@ -109,6 +109,26 @@ TEST_CASE("two ranks serve the texts of one, to many at once, are quiet while no
   CHECK(ranks.server.status() == 0);
 }
 
+TEST_CASE("two ranks with kernels serve the text of one") {
+  if (no_server()) return;
+  json long_prompt = sampled(0);
+  long_prompt["temperature"] = 0;
+  std::string wanted;
+  {
+    const Server alone;
+    httplib::Client client = alone.client();
+    wanted = ask(client, long_prompt)["choices"][0]["text"];
+  }
+  TwoRanks ranks({"--backend", "cuda", "--on", "emulator", "--slots", "3", "--max-tokens-in-flight", "512"});
+  httplib::Client client = ranks.server.client();
+  CHECK(ask(client, story)["choices"][0]["text"] == told);
+  for (int i = 0; i < 2; ++i) CHECK(ask(client, long_prompt)["choices"][0]["text"] == wanted);
+  CHECK(ranks.server.count("prompt_tokens_found_total") > 0);
+  kill(ranks.pid(0), SIGINT);
+  CHECK(ranks.ends_within(10));
+  CHECK(ranks.server.status() == 0);
+}
+
 TEST_CASE("a rank of a server that is stopped or killed ends the others within seconds, and a sentence names it") {
   if (no_server()) return;
   for (const int rank : {0, 1}) {

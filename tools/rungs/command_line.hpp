@@ -64,7 +64,7 @@ CLI::Option* add_threads(CLI::App* command);
 void add_exact(CLI::App* command);
 CLI::Option* add_cache_dtype(CLI::App* command, DType& dtype);
 /// `naive`: cuda-naive can be chosen; it reads no paged KV cache.
-CLI::Option* add_device(CLI::App* command, DeviceChoice& device, char** argv, bool naive = true);
+void add_device(CLI::App* command, DeviceChoice& device, char** argv, bool naive = true);
 
 /// What grade takes for a whole class.
 void add_class(CommandLine& line, CLI::App* grade);

@@ -10,6 +10,7 @@
 
 #include "commands.hpp"
 #include "rungs/generate/generate.hpp"
+#include "rungs/parallel/collectives.hpp"
 #include "rungs/tokenizer/tokenizer.hpp"
 
 namespace rungs {
@@ -64,9 +65,24 @@ class Engine {
   Backend backend_;
 };
 
-/// The backend of a device, made once and kept. Those of CUDA are in other programs, which this one becomes then.
-/// \throws UsageError where the device cannot be used, saying how to do without.
+/// Goes on in the program that has this backend, with the same command line: those of CUDA are in other programs.
+/// Returns where this is the one. \throws UsageError where it cannot be built
+void become_program_of(const DeviceChoice& device);
+
+/// The backend of a device, made once and kept, in the program that has it. \throws UsageError where the device cannot
+/// be used, saying how to do without.
 Backend backend_of(const DeviceChoice& device);
+
+/// What one of several ranks computes with.
+struct RankBackend {
+  Backend backend;
+  Collectives collectives;
+};
+
+/// The backend of this rank, on a GPU of its own where there are enough, and what sums over the ranks. All ranks call
+/// it, in the program that has the backend. `rank_here`: which of the ranks on this machine this one is. `patience`:
+/// seconds that a rank waits for another. \throws UsageError as backend_of; RankLost
+RankBackend backend_of_rank(const DeviceChoice& device, Communicator& ranks, int rank_here, double patience);
 
 /// The one of this program, on this device.
 std::unique_ptr<Engine> make_engine(const DeviceChoice& device);

@@ -49,7 +49,7 @@ CLI::Option* add_cache_dtype(CLI::App* command, DType& dtype) {
       ->default_str("f32");
 }
 
-CLI::Option* add_device(CLI::App* command, DeviceChoice& device, char** argv, bool naive) {
+void add_device(CLI::App* command, DeviceChoice& device, char** argv, bool naive) {
   device.argv = argv;
   const char* says = naive ? "what computes; cuda-naive: with the first rung of each kernel" : "what computes";
   std::vector<std::string> backends = {"cpu", "cuda"};
@@ -70,7 +70,6 @@ CLI::Option* add_device(CLI::App* command, DeviceChoice& device, char** argv, bo
       ->check(CLI::IsMember({"gpu", "emulator"}))
       ->needs(backend)
       ->capture_default_str();
-  return backend;
 }
 
 namespace {
@@ -180,13 +179,14 @@ void add_use(CommandLine& line) {
       ->capture_default_str();
   generate->add_option("--context", g.options.context, "most tokens of a text, prompt included; 0: as the model allows")
       ->capture_default_str();
-  CLI::Option* backend = add_device(generate, g.device, line.argv);
+  add_device(generate, g.device, line.argv);
   CLI::Option* threads = add_threads(generate);
   CLI::Option* parallel = generate->add_flag_callback(
       "--tensor-parallel",
       [&g, threads] { g.tensor_parallel = true, g.threads = threads->empty() ? 0 : threads->as<int>(); },
-      "each process of `mpirun -n N rungs generate` has a part of every layer; rank 0 prints");
-  parallel->excludes(interactive)->excludes(backend);
+      "each process of `mpirun -n N rungs generate` has a part of every layer; rank 0 prints. With --backend cuda each "
+      "takes a GPU");
+  parallel->excludes(interactive);
   generate
       ->add_option("--rank-timeout", g.rank_timeout, "seconds after which a process that does not answer is given up")
       ->check(CLI::Range(0.1, 86400.0))
@@ -247,8 +247,9 @@ void add_use(CommandLine& line) {
       [&s, server_threads] {
         s.tensor_parallel = true, s.threads = server_threads->empty() ? 0 : server_threads->as<int>();
       },
-      "each process of `mpirun -n N rungs serve` has a part of every layer; rank 0 listens");
-  on_ranks->excludes(add_device(server, s.device, line.argv, /*naive=*/false));
+      "each process of `mpirun -n N rungs serve` has a part of every layer; rank 0 listens. With --backend cuda each "
+      "takes a GPU");
+  add_device(server, s.device, line.argv, /*naive=*/false);
   server->add_option("--rank-timeout", s.rank_timeout, "seconds after which a process that does not answer is given up")
       ->check(CLI::Range(2.0, 86400.0))
       ->needs(on_ranks)

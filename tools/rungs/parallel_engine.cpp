@@ -27,7 +27,7 @@ std::unique_ptr<Model> ParallelEngine::model(const std::filesystem::path& path, 
   std::vector<Fact> facts = facts_of(whole);
   facts.insert(facts.begin(), {"another version of rungs", hash_of(RUNGS_VERSION)});
   agree(ranks_, facts);
-  auto model = std::make_unique<ParallelLlama>(backend_, ranks_, std::move(whole), options);
+  auto model = std::make_unique<ParallelLlama>(backend_, collectives_, std::move(whole), options);
   weight_bytes_ = weight_bytes(model->weights());
   return model;
 }
@@ -58,11 +58,12 @@ static void share_processors() {
   if (here > 1) use_threads(std::max(1, int(std::thread::hardware_concurrency()) / here));
 }
 
-int on_ranks(double patience, int threads, const std::function<int(Communicator&)>& work) {
-  Communicator ranks = mpi_ranks(patience);
+int on_ranks(const RankOptions& options, const std::function<int(Communicator&, RankBackend)>& work) {
+  become_program_of(options.device);  // while MPI knows nothing of this process
+  Communicator ranks = mpi_ranks(options.patience);
   try {
-    if (threads == 0) share_processors();
-    const int status = work(ranks);
+    if (options.threads == 0) share_processors();
+    const int status = work(ranks, backend_of_rank(options.device, ranks, mpi_rank_here(), options.patience));
     std::byte done[1] = {};
     std::vector<std::byte> all(size_t(ranks.ranks()));
     ranks.all_gather(all, std::span<const std::byte>(done));  // nobody leaves while another may still fail
@@ -81,8 +82,9 @@ int on_ranks(double patience, int threads, const std::function<int(Communicator&
 }
 
 int generate_on_ranks(const GenerateCommand& command) {
-  return on_ranks(command.rank_timeout, command.threads, [&](Communicator& ranks) {
-    ParallelEngine engine(backend_of(command.device), ranks);
+  const RankOptions options{command.rank_timeout, command.threads, command.device};
+  return on_ranks(options, [&](Communicator& ranks, RankBackend mine) {
+    ParallelEngine engine(std::move(mine), ranks);
     return generate_text(command, engine);
   });
 }

@@ -10,7 +10,8 @@ namespace rungs {
 /// One rank's part of generation. All ranks feed the same tokens: rank 0 draws them.
 class ParallelEngine : public Engine {
  public:
-  ParallelEngine(const Backend& backend, Communicator& ranks) : Engine(backend), ranks_(ranks) {}
+  ParallelEngine(RankBackend mine, Communicator& ranks)
+      : Engine(mine.backend), ranks_(ranks), collectives_(std::move(mine.collectives)) {}
 
   std::optional<RankReport> ranks() const override;
   std::unique_ptr<Model> model(const std::filesystem::path& path, const LoadOptions& options) override;
@@ -19,13 +20,20 @@ class ParallelEngine : public Engine {
 
  private:
   Communicator& ranks_;
+  Collectives collectives_;
   int64_t weight_bytes_ = 0;
 };
 
-/// Does the same work in all processes of mpirun; returns what it returns once all are done. An error of one rank ends
-/// all, with one sentence. `patience`: seconds that a rank waits for another. `threads`: that each computes with; 0:
-/// its share of this machine's processors.
-int on_ranks(double patience, int threads, const std::function<int(Communicator& ranks)>& work);
+/// What the command line says of the ranks.
+struct RankOptions {
+  double patience;  ///< seconds that a rank waits for another
+  int threads;      ///< that each computes with; 0: its share of this machine's processors
+  DeviceChoice device;
+};
+
+/// Does the same work in all processes of mpirun, each with a backend of its own; returns what it returns once all are
+/// done. An error of one rank ends all, with one sentence.
+int on_ranks(const RankOptions& options, const std::function<int(Communicator& ranks, RankBackend mine)>& work);
 
 /// generate_text on all ranks; rank 0 alone prints.
 int generate_on_ranks(const GenerateCommand& command);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdio>
 #include <string>
 
 #include "kernels/emulator/engine/device.hpp"
@@ -77,6 +78,11 @@ cudaError_t cudaGetDevice(int* device) {
 cudaError_t cudaSetDevice(int device) {
   return device == 0 ? cudaSuccess
                      : report(cudaErrorInvalidDevice, fmt::format("no device {}: the CPU is device 0", device));
+}
+cudaError_t cudaDeviceGetPCIBusId(char* id, int size, int device) {
+  if (const cudaError_t error = cudaSetDevice(device)) return error;
+  std::snprintf(id, size_t(size), "the CPU");
+  return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = 12000;

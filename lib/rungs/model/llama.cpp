@@ -65,7 +65,7 @@ static std::vector<ConstTensor*> all_weights(LlamaWeights& w) {
   return all;
 }
 
-static void upload_weights(const Backend& backend, const Config& config, LlamaWeights& w, const LoadOptions& options) {
+void upload_weights(const Backend& backend, const Config& config, LlamaWeights& w, const LoadOptions& options) {
   const bool tied = w.output.raw() == w.token_embedding.raw();
   int64_t bytes = tied ? -int64_t(w.output.bytes()) : 0;
   for (const ConstTensor* weight : all_weights(w)) bytes += int64_t(weight->bytes());

@@ -49,6 +49,10 @@ struct LlamaCheckpoint {
   LlamaWeights weights;
 };
 
+/// Brings all weights to the device, those that are used together as one value where it lays them out so. \throws Error
+/// for a device with too little memory for them and what `options` plan
+void upload_weights(const Backend& backend, const Config& config, LlamaWeights& weights, const LoadOptions& options);
+
 /// Named scratch memory, planned once for the largest call.
 struct LlamaScratch {
   Tensor x, normed, projected;  ///< (N, C)

@@ -136,14 +136,18 @@ Communicator mpi_ranks(double patience) {
                        [=](const std::string& sentence) { tell_all(sentence, rank, ranks); }});
 }
 
-int mpi_ranks_here() {
+/// What `ask` says of those ranks that run on this machine.
+static int of_ranks_here(int (*ask)(MPI_Comm, int*)) {
   MPI_Comm here = MPI_COMM_NULL;
   check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here));
-  int ranks = 1;
-  check(MPI_Comm_size(here, &ranks));
+  int answer = 0;
+  check(ask(here, &answer));
   check(MPI_Comm_free(&here));
-  return ranks;
+  return answer;
 }
+
+int mpi_ranks_here() { return of_ranks_here(MPI_Comm_size); }
+int mpi_rank_here() { return of_ranks_here(MPI_Comm_rank); }
 
 void leave_mpi() { check(MPI_Finalize()); }
 
@@ -167,6 +171,7 @@ Communicator mpi_ranks(double) {
 }
 
 int mpi_ranks_here() { return 1; }
+int mpi_rank_here() { return 0; }
 void leave_mpi() {}
 void abort_mpi(int status) { std::_Exit(status); }
 

@@ -13,6 +13,9 @@ Communicator mpi_ranks(double patience);
 /// How many of the ranks run on this machine, and so share its processors.
 int mpi_ranks_here();
 
+/// Which of those this one is, from 0.
+int mpi_rank_here();
+
 /// Every rank has ended well.
 void leave_mpi();
 

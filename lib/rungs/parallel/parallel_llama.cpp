@@ -1,65 +1,73 @@
 #include "rungs/parallel/parallel_llama.hpp"
 
-#include <algorithm>
-
 #include "rungs/model/scratch.hpp"
 #include "rungs/parallel/split_llama.hpp"
 #include "rungs/tensor/tap.hpp"
 
 namespace rungs {
 
-static std::span<float> floats(Tensor& tensor) { return {tensor.data(), size_t(tensor.count())}; }
-
-ParallelLlama::ParallelLlama(const Backend& backend, Communicator& ranks, LlamaCheckpoint whole,
+ParallelLlama::ParallelLlama(const Backend& backend, Collectives ranks, LlamaCheckpoint whole,
                              const LoadOptions& options)
     : backend_(backend),
-      ranks_(ranks),
+      ranks_(std::move(ranks)),
       checkpoint_(std::move(whole)),
       max_rows_(options.max_rows ? options.max_rows : config().max_seq_len),
-      words_(part_of(config().vocab_size, ranks.rank(), ranks.ranks())),
+      words_(part_of(config().vocab_size, ranks_.rank, ranks_.ranks)),
       rows_(backend.device, max_rows_),
-      own_token_(backend.device.allocate({max_rows_}, DType::i32)) {
-  if (own_token_.place() != Place::host)
-    throw UsageError("tensor parallelism: wanted the CPU, found CUDA; several GPUs are not supported yet");
-  split(checkpoint_, ranks.rank(), ranks.ranks());
+      own_token_(backend.device.allocate({max_rows_}, DType::i32)),
+      zeros_(backend.device.allocate({1, config().hidden_size})) {
+  own_rows_.reserve(size_t(max_rows_));
+  backend.device.upload(zeros_, std::vector<float>(size_t(zeros_.count())).data());
+  split(checkpoint_, ranks_.rank, ranks_.ranks);
+  upload_weights(backend, config(), checkpoint_.weights, options);
   scratch_ = allocate_scratch<LlamaScratch>(backend.device, config(), max_rows_);
 }
 
-/// x = the token's row of the table, which one rank has; of the others comes 0.  x: (N, C)
-void ParallelLlama::embed(Tensor& x, const Tensor& token) {
-  Tensor own = own_token_.view_rows(0, token.count());  // (N)
-  const auto* ids = token.data<int32_t>();
+/// x = the token's row of the table, which one rank has; of the others comes 0.  x: (N, C); token: (N)
+void ParallelLlama::embed(Tensor& x, const std::vector<int32_t>& token) {
   const auto is_mine = [&](int32_t id) { return id >= words_.first && id < words_.first + words_.count; };
-  for (int64_t n = 0; n < token.count(); ++n)
-    own.data<int32_t>()[n] = is_mine(ids[n]) ? int32_t(ids[n] - words_.first) : 0;
+  own_rows_.clear();
+  for (const int32_t id : token) own_rows_.push_back(is_mine(id) ? int32_t(id - words_.first) : 0);
+  Tensor own = own_token_.view_rows(0, int64_t(token.size()));  // (N)
+  backend_.device.upload(own, own_rows_.data());
   backend_.ops.embedding(x, weights().token_embedding, own);
-  for (int64_t n = 0; n < token.count(); ++n)
-    if (!is_mine(ids[n])) std::fill_n(x.data() + n * x.dim(1), x.dim(1), 0.0f);
-  ranks_.all_reduce(floats(x));
+  for (size_t n = 0; n < token.size(); ++n) {
+    if (is_mine(token[n])) continue;
+    Tensor row = x.view_rows(int64_t(n), 1);  // (1, C)
+    backend_.ops.copy(row, zeros_);
+  }
+  ranks_.all_reduce(x);
 }
 
 /// x += y · weightᵀ, where each rank has some columns of y and of weight: their products are summed over the ranks,
 /// and the sum, once, goes to the residual stream that every rank has.  x, scratch: (N, C); y: (N, K / ranks)
 void ParallelLlama::add_row_parallel(Tensor& x, Tensor& scratch, const Tensor& y, const Tensor& weight) {
   backend_.ops.linear(scratch, y, weight, {});
-  ranks_.all_reduce(floats(scratch));
+  ranks_.all_reduce(scratch);
   backend_.ops.add(x, scratch);
+}
+
+/// The first n elements of memory that grows when more is wanted.
+static Tensor room(Device& device, Tensor& memory, int64_t n) {
+  if (memory.count() < n) memory = device.allocate({n});
+  return memory.view_rows(0, n);
 }
 
 /// Each rank has the logits of its part of the vocabulary.  logits: (M, V); x: (M, C)
 void ParallelLlama::gather_logits(Tensor& logits, const Tensor& x) {
-  const int64_t M = x.dim(0), V = logits.dim(1), most = part_of(V, 0, ranks_.ranks()).count;
-  logits_.resize(std::max(logits_.size(), size_t(M * most)));
-  gathered_.resize(std::max(gathered_.size(), size_t(M * most * ranks_.ranks())));
-  Tensor mine = Tensor::view_of(logits_.data(), {M, words_.count}, DType::f32);
-  backend_.ops.linear(mine, x, weights().output, {});
-  const auto all = std::span(gathered_).first(size_t(M * most * ranks_.ranks()));
-  ranks_.all_gather(all, std::span<const float>(logits_).first(size_t(M * most)));
-  for (int rank = 0; rank < ranks_.ranks(); ++rank) {
-    const Part words = part_of(V, rank, ranks_.ranks());
-    const float* of_rank = all.data() + rank * M * most;  // (M, words)
-    for (int64_t m = 0; m < M; ++m)
-      std::copy_n(of_rank + m * words.count, words.count, logits.data() + m * V + words.first);
+  const int64_t M = x.dim(0), V = logits.dim(1), most = part_of(V, 0, ranks_.ranks).count;
+  const Tensor mine = room(backend_.device, logits_, M * most);
+  Tensor all = room(backend_.device, gathered_, ranks_.ranks * M * most);
+  Tensor own = logits_.view_rows(0, M * words_.count).reshaped({M, words_.count});
+  backend_.ops.linear(own, x, weights().output, {});
+  ranks_.all_gather(all, mine);
+  Tensor flat = logits.reshaped({M * V});
+  for (int rank = 0; rank < ranks_.ranks; ++rank) {
+    const Part words = part_of(V, rank, ranks_.ranks);
+    for (int64_t m = 0; m < M; ++m) {
+      Tensor row = flat.view_rows(m * V + words.first, words.count);
+      backend_.ops.copy(row, all.view_rows(rank * M * most + m * words.count, words.count));
+    }
   }
 }
 
@@ -69,7 +77,7 @@ void ParallelLlama::forward(Tensor& logits, const Batch& batch, KvCache* cache) 
   const LlamaWeights& w = weights();
   Steps& steps = backend_.steps;
 
-  embed(s.x, rows.token);  // (N, C)
+  embed(s.x, batch.token);  // (N, C)
   for (size_t i = 0; i < w.layers.size(); ++i) {
     const TapLayer tap_layer{int64_t(i)};
     const LlamaLayer& layer = w.layers[i];
@@ -87,6 +95,7 @@ void ParallelLlama::forward(Tensor& logits, const Batch& batch, KvCache* cache) 
   backend_.ops.embedding(s.last_x, s.x, rows.logit_rows);              // (M, C)
   backend_.ops.rms_norm(s.normed, s.last_x, w.final_norm, w.epsilon);  // (M, C)
   if (s.normed.dim(0) > 0) gather_logits(logits, s.normed);            // (M, V)
+  ranks_.wait();
 }
 
 Traffic traffic_of_call(const Config& c, int64_t rows, int64_t logit_rows, int rank, int ranks) {

@@ -3,17 +3,17 @@
 #pragma once
 
 #include "rungs/model/llama.hpp"
-#include "rungs/parallel/communicator.hpp"
+#include "rungs/parallel/collectives.hpp"
 
 namespace rungs {
 
-/// One rank's share of a LLaMA, on the CPU. All ranks call forward with the same batch, and all get all logits, the
-/// same bits.
+/// One rank's share of a LLaMA, on the rank's own device. All ranks call forward with the same batch, and all get all
+/// logits: the same bits, where `ranks` adds in one order on all of them, as through_host does.
 class ParallelLlama final : public Model {
  public:
-  /// Takes of `whole` what this rank needs: see split(). `options.context` is not looked at. `ranks` must outlive it.
-  /// \throws UsageError as split(), and for another backend than the CPU.
-  ParallelLlama(const Backend& backend, Communicator& ranks, LlamaCheckpoint whole, const LoadOptions& options);
+  /// Takes of `whole` what this rank needs, see split(), and brings it to the device. `options.context` is not looked
+  /// at. \throws UsageError as split(); Error for a device with too little memory
+  ParallelLlama(const Backend& backend, Collectives ranks, LlamaCheckpoint whole, const LoadOptions& options);
 
   /// The shape of this rank's share, by which its KV cache is made; the vocabulary is the whole one.
   const Config& config() const override { return checkpoint_.config; }
@@ -24,19 +24,21 @@ class ParallelLlama final : public Model {
   void forward(Tensor& logits, const Batch& batch, KvCache* cache) override;
 
  private:
-  void embed(Tensor& x, const Tensor& token);
+  void embed(Tensor& x, const std::vector<int32_t>& token);
   void add_row_parallel(Tensor& x, Tensor& scratch, const Tensor& y, const Tensor& weight);
   void gather_logits(Tensor& logits, const Tensor& x);
 
   Backend backend_;
-  Communicator& ranks_;
+  Collectives ranks_;
   LlamaCheckpoint checkpoint_;
   int64_t max_rows_;
   Part words_;  // of the vocabulary
   LlamaScratch scratch_;
   RowsOnDevice rows_;
-  Tensor own_token_;                      // (max_rows) i32: tokens as rows of this rank's table
-  std::vector<float> logits_, gathered_;  // of this rank, (M, words); of all, (ranks, M, words)
+  std::vector<int32_t> own_rows_;  // (N): tokens as rows of this rank's table
+  Tensor own_token_;               // (max_rows) i32: the same on the device
+  Tensor zeros_;                   // (1, C)
+  Tensor logits_, gathered_;       // of this rank, M · words; of all, ranks · M · words
 };
 
 /// What one call of a ParallelLlama with `rows` rows, of which `logit_rows` have logits, communicates: an all-reduce

@@ -15,7 +15,7 @@ namespace {
 /// The parts of the rank that listens.
 class LeadingEngine final : public ParallelEngine {
  public:
-  LeadingEngine(const Backend& backend, Communicator& ranks) : ParallelEngine(backend, ranks), ranks_(ranks) {}
+  LeadingEngine(RankBackend mine, Communicator& ranks) : ParallelEngine(std::move(mine), ranks), ranks_(ranks) {}
 
   std::unique_ptr<Model> model(const std::filesystem::path& path, const LoadOptions& options) override {
     return std::make_unique<LeadingModel>(ParallelEngine::model(path, options), ranks_);
@@ -32,8 +32,8 @@ void agree_on(Communicator& ranks, const BatchingOptions& o) {
   agree(ranks, {{"other options", hash_of(sizes)}});
 }
 
-void follow_rank_0(const ServeCommand& command, Communicator& ranks, const BatchingOptions& o) {
-  ParallelEngine parts(backend_of({}), ranks);
+void follow_rank_0(const ServeCommand& command, Communicator& ranks, RankBackend mine, const BatchingOptions& o) {
+  ParallelEngine parts(std::move(mine), ranks);
   const auto model = parts.model(command.model, {.max_rows = o.max_rows, .context = o.context});
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);  // rank 0 says when it ends
   follow(*model, ranks, o.max_running, {o.blocks, o.block_size}, DType::f32);
@@ -42,14 +42,15 @@ void follow_rank_0(const ServeCommand& command, Communicator& ranks, const Batch
 }  // namespace
 
 int serve_on_ranks(const ServeCommand& command) {
-  return on_ranks(command.rank_timeout, command.threads, [&](Communicator& ranks) {
+  const RankOptions how{command.rank_timeout, command.threads, command.device};
+  return on_ranks(how, [&](Communicator& ranks, RankBackend mine) {
     const BatchingOptions options = batching_options(command, load_config(command.model));
     agree_on(ranks, options);
     if (ranks.rank() > 0) {
-      follow_rank_0(command, ranks, options);
+      follow_rank_0(command, ranks, std::move(mine), options);
       return 0;
     }
-    LeadingEngine parts(backend_of({}), ranks);
+    LeadingEngine parts(std::move(mine), ranks);
     serve(command, parts);
     end_followers(ranks);
     return 0;
