@@ -34,7 +34,7 @@ done
 mkdir -p build
 
 if [ -n "$pack" ]; then
-  build build/gpu -DRUNGS_CUDA_ARCHITECTURES=all
+  build build/gpu -DRUNGS_CUDA_ARCHITECTURES=all -DRUNGS_NCCL=OFF  # 200 MB, for several GPUs
   mkdir -p "$pack/lib"
   for program in "${programs[@]}"; do
     cp "build/gpu/bin/$program" "$pack/"

@@ -77,12 +77,13 @@ CudaDevice::CudaDevice() : Steps(static_cast<Ops&>(*this)) {
 CudaDevice::~CudaDevice() { cudaStreamDestroy(stream_); }
 
 Tensor CudaDevice::allocate(const Shape& shape, DType dtype) {
+  CUDA_CHECK(cudaSetDevice(device_));  // a thread begins with device 0
   return Tensor(shape, dtype, device_memory(size_t(shape.count()) * bytes_of(dtype)), Place::gpu);
 }
 
 void CudaDevice::upload(Tensor& device, const void* host) {
   if (device.bytes() == 0) return;
-  CUDA_CHECK(cudaSetDevice(device_));  // every call of a model begins here, and a new thread with device 0
+  CUDA_CHECK(cudaSetDevice(device_));  // every call of a model begins here
   CUDA_CHECK(cudaMemcpyAsync(device.raw(), host, device.bytes(), cudaMemcpyHostToDevice, stream_));
   count(cuda_traffic.uploads);
   count(cuda_traffic.uploaded, device.bytes());

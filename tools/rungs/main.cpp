@@ -184,8 +184,7 @@ void add_use(CommandLine& line) {
   CLI::Option* parallel = generate->add_flag_callback(
       "--tensor-parallel",
       [&g, threads] { g.tensor_parallel = true, g.threads = threads->empty() ? 0 : threads->as<int>(); },
-      "each process of `mpirun -n N rungs generate` has a part of every layer; rank 0 prints. With --backend cuda each "
-      "takes a GPU");
+      "each process of `mpirun -n N` has a part of every layer, on CUDA its own GPU; rank 0 prints");
   parallel->excludes(interactive);
   generate
       ->add_option("--rank-timeout", g.rank_timeout, "seconds after which a process that does not answer is given up")
@@ -247,8 +246,7 @@ void add_use(CommandLine& line) {
       [&s, server_threads] {
         s.tensor_parallel = true, s.threads = server_threads->empty() ? 0 : server_threads->as<int>();
       },
-      "each process of `mpirun -n N rungs serve` has a part of every layer; rank 0 listens. With --backend cuda each "
-      "takes a GPU");
+      "each process of `mpirun -n N` has a part of every layer, on CUDA its own GPU; rank 0 listens");
   add_device(server, s.device, line.argv, /*naive=*/false);
   server->add_option("--rank-timeout", s.rank_timeout, "seconds after which a process that does not answer is given up")
       ->check(CLI::Range(2.0, 86400.0))

@@ -16,6 +16,11 @@ int64_t all_reduce_bytes(int64_t count, int rank, int ranks) {
   return (others + (ranks - 1) * mine) * int64_t(sizeof(float));
 }
 
+void Communicator::count(const Traffic& elsewhere) {
+  traffic_.all_reduces += elsewhere.all_reduces, traffic_.all_gathers += elsewhere.all_gathers;
+  traffic_.broadcasts += elsewhere.broadcasts, traffic_.bytes_sent += elsewhere.bytes_sent;
+}
+
 void Communicator::exchange() {
   for (const Parcel& parcel : parcels_) traffic_.bytes_sent += int64_t(parcel.send.size());
   if (!parcels_.empty()) wires_.exchange(parcels_);

@@ -43,7 +43,8 @@ struct Traffic {
   bool operator==(const Traffic&) const = default;
 };
 
-/// One rank's end of what all ranks call together. The three operations are those of MPI and NCCL.
+/// One rank's end of what all ranks call together. The three operations are those of MPI and NCCL; of tensors on a GPU:
+/// see Collectives.
 class Communicator {
  public:
   explicit Communicator(Wires wires) : wires_(std::move(wires)) {}
@@ -63,6 +64,8 @@ class Communicator {
   void fail(const std::string& sentence) { wires_.fail(sentence); }
 
   const Traffic& traffic() const { return traffic_; }
+  /// Counts what these ranks communicated by other means, such as NCCL.
+  void count(const Traffic& elsewhere);
 
  private:
   void exchange();
