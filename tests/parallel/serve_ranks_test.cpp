@@ -29,6 +29,9 @@ class TwoRanks {
                 "mpirun", "--oversubscribe", "-n", "2", "sh", "-c",
                 "echo $$ >" + folder_.path().string() + "/$OMPI_COMM_WORLD_RANK; exec \"$0\" \"$@\""}) {}
   pid_t pid(int rank) const { return std::stoi(read_text(folder_ / std::to_string(rank))); }
+  std::string program(int rank) const {
+    return std::filesystem::read_symlink("/proc/" + std::to_string(pid(rank)) + "/exe").filename();
+  }
   bool lives(int rank) const { return kill(pid(rank), 0) == 0; }
   /// Whether mpirun ends by itself before so many seconds have passed.
   bool ends_within(double seconds) {
@@ -120,6 +123,7 @@ TEST_CASE("two ranks with kernels serve the text of one") {
     wanted = ask(client, long_prompt)["choices"][0]["text"];
   }
   TwoRanks ranks({"--backend", "cuda", "--on", "emulator", "--slots", "3", "--max-tokens-in-flight", "512"});
+  for (const int rank : {0, 1}) CHECK(ranks.program(rank) == "rungs_emulator");
   httplib::Client client = ranks.server.client();
   CHECK(ask(client, story)["choices"][0]["text"] == told);
   for (int i = 0; i < 2; ++i) CHECK(ask(client, long_prompt)["choices"][0]["text"] == wanted);
