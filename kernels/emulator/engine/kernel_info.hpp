@@ -18,11 +18,13 @@ struct KernelInfo {
 /// The same object each time.
 const KernelInfo& kernel_info(const void* kernel);
 
-/// The largest block, in threads, that each kernel of the program was launched with; 0 for one that never was.
+/// The largest block, in threads, that each kernel of the program was launched with; 0 for one that never was. And the
+/// most dynamic shared memory of a block.
 struct LargestBlock {
   std::string kernel;
   unsigned threads = 0;      ///< to run
   unsigned dry_threads = 0;  ///< in a dry run
+  size_t dynamic_bytes = 0;
 };
 std::vector<LargestBlock> largest_blocks();
 /// Of a launch whose configuration was found right.

@@ -40,6 +40,7 @@ void note_launch(const Launch& launch) {
   LargestBlock& block = blocks_launched().largest[launch.kernel];
   unsigned& largest = in_dry_run ? block.dry_threads : block.threads;
   largest = std::max(largest, launch.block.x * launch.block.y * launch.block.z);
+  block.dynamic_bytes = std::max(block.dynamic_bytes, launch.shared_bytes);
 }
 
 std::vector<LargestBlock> largest_blocks() {

@@ -173,9 +173,9 @@ bool was_launched(std::string_view name) {
 /// The kernels of which the dry runs so far launched no instantiation, each with a space; without the tests' own.
 std::string never_launched() {
   std::set<std::string> all, launched;
-  for (const auto& [kernel, threads, dry_threads] : emulator::largest_blocks()) {
-    const std::string name = kernel.substr(0, kernel.find('<'));
-    if (!name.starts_with("test::")) (dry_threads > 0 ? launched : all).insert(name);
+  for (const emulator::LargestBlock& block : emulator::largest_blocks()) {
+    const std::string name = block.kernel.substr(0, block.kernel.find('<'));
+    if (!name.starts_with("test::")) (block.dry_threads > 0 ? launched : all).insert(name);
   }
   std::string list;
   for (const std::string& name : all)
