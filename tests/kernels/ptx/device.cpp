@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "memory.hpp"
@@ -13,12 +12,7 @@
 namespace rungs::ptx {
 namespace {
 
-/// An A100, or the H100 that RUNGS_DEVICE asks for, of few multiprocessors, so that work for more blocks than run at
-/// once is little work.
-bool is_h100() {
-  const char* asked = std::getenv("RUNGS_DEVICE");
-  return asked && std::string(asked) == "h100";
-}
+/// Few, so that work for more blocks than run at once is little work.
 constexpr int multiprocessors = 8;
 
 /// The driver's function that describes a tensor to the copy engine, for what the executor knows: bf16 in the swizzle
@@ -45,9 +39,7 @@ CUresult encode_tensor_map(CUtensorMap* out, CUtensorMapDataType type, cuuint32_
 
 }  // namespace
 
-int compute_capability() { return is_h100() ? 9 : 8; }
-
-size_t shared_of_block() { return size_t(is_h100() ? 227 : 163) * 1024; }
+size_t shared_of_block() { return size_t(compute_capability() == 9 ? 227 : 163) * 1024; }
 
 }  // namespace rungs::ptx
 

@@ -7,6 +7,7 @@
 #include "conversions.hpp"
 #include "fault.hpp"
 #include "memory.hpp"
+#include "sums.hpp"
 #include "table.hpp"
 #include "tensor_map.hpp"
 
@@ -72,17 +73,17 @@ u32 swizzled(u32 address) { return address ^ (address >> 7 & 7) << 4; }
 // Products of warp groups.
 
 /// Element (row, column) of a matrix in the swizzle of 128 bytes, rows of 64 bf16 (PTX ISA 9.0, 9.7.15.5.1).
-f32 element(const Thread& t, u64 descriptor, u32 row, u32 column) {
+Factor element(const Thread& t, u64 descriptor, u32 row, u32 column) {
   const u32 begin = u32(descriptor & 0x3fff) << 4, eight_rows = u32(descriptor >> 32 & 0x3fff) << 4;
   const u32 address = begin + row / 8 * eight_rows + row % 8 * 128 + column * 2;
   u16 bits;
   std::memcpy(&bits, find(t, Space::shared, swizzled(address), 2), 2);
-  return from_bf16(bits);
+  return factor_of(from_bf16(bits));
 }
 
 /// sum (64, 256), a (64, 16), b (256, 16). Thread t holds of the sum what PTX ISA 9.0, 9.7.15.5.1 says.
 void multiply(const Product& product) {
-  static f32 a[64][16], b[256][16];
+  static Factors a[64], b[256];
   Thread* threads = product.threads;
   for (u32 k = 0; k < 16; ++k) {
     for (u32 row = 0; row < 64; ++row) a[row][k] = element(*threads, product.a, row, k);
@@ -92,9 +93,8 @@ void multiply(const Product& product) {
     for (u32 n = 0; n < 128; ++n) {
       const u32 row = t / 32 * 16 + t % 32 / 4 + n / 2 % 2 * 8, column = n / 4 * 8 + t % 4 * 2 + n % 2;
       const u32 slot = product.instruction->slot[n];
-      f64 sum = product.add ? get<f32>(threads[t], slot) : 0.0f;
-      for (u32 k = 0; k < 16; ++k) sum += f64(a[row][k]) * b[column][k];
-      set<f32>(threads[t], slot, f32(sum));
+      const f32 sum = product.add ? get<f32>(threads[t], slot) : 0.0f;
+      set<f32>(threads[t], slot, add_products(sum, a[row], b[column], hopper));
     }
 }
 

@@ -63,12 +63,31 @@ TEST_CASE("PTX: approximations keep the error that the manual allows") {
     const f32 size = std::fabs(x);
     CHECK(std::fabs(of_floats("rsqrt.approx.f32", {size}) * std::sqrt(f64(size)) - 1) <= 0x1p-22);
   }
+  CHECK(of_floats("ex2.approx.f32", {0}) == 1);
   CHECK(of_floats("ex2.approx.f32", {-140}) == 0x1p-140f);
   CHECK(of_floats("ex2.approx.ftz.f32", {-140}) == 0);
   CHECK(of_floats("ex2.approx.ftz.f32", {0x1p-140f}) == 1);
   CHECK(of_floats("ex2.approx.f32", {-infinity}) == 0);
   CHECK(of_floats("rsqrt.approx.f32", {0}) == infinity);
   CHECK(std::isnan(of_floats("rsqrt.approx.f32", {-1})));
+}
+
+TEST_CASE("PTX: approximations are as far off as the error allows, on both sides") {
+  const auto check = [](const char* opcode, int ulps, f64 (*exact)(f64)) {
+    int above = 0;
+    for (f32 x = 0.51f; x < 8; x += 0.37f) {
+      INFO(opcode, " ", x);
+      const f64 want = exact(x), ulp = std::ldexp(1.0, std::ilogb(want) - 23), error = of_floats(opcode, {x}) - want;
+      CHECK(std::fabs(error) <= ulps * ulp);
+      CHECK(std::fabs(error) >= (ulps - 1) * ulp);
+      above += error > 0;
+    }
+    CHECK(above > 4);
+    CHECK(above < 16);
+  };
+  check("ex2.approx.f32", 2, [](f64 x) { return std::exp2(x); });
+  check("rsqrt.approx.f32", 2, [](f64 x) { return 1 / std::sqrt(x); });
+  check("rcp.approx.f32", 1, [](f64 x) { return 1 / x; });
 }
 
 TEST_CASE("PTX: a NaN makes every comparison false, or with a u every one true") {

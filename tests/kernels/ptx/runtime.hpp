@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 
+#include "capability.hpp"
 #include "thread.hpp"
 
 namespace rungs::ptx {
@@ -32,9 +33,6 @@ cudaError_t fail(const std::exception& fault);
 
 /// Does it, or while the stream is captured notes it for the graph.
 cudaError_t submit(cudaStream_t stream, std::function<cudaError_t()> work);
-
-/// Its first digit, of the device that is played.
-int compute_capability();
 
 /// Of shared memory, that a block may have at most.
 size_t shared_of_block();

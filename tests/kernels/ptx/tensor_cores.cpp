@@ -1,10 +1,11 @@
-// What the 32 lanes of a warp compute together on matrices. Sums are exact and rounded once; a GPU cuts its terms,
-// which the tolerances of the tests allow.
+// What the 32 lanes of a warp compute together on matrices.
 #include <fmt/format.h>
 
+#include "capability.hpp"
 #include "conversions.hpp"
 #include "fault.hpp"
 #include "memory.hpp"
+#include "sums.hpp"
 #include "table.hpp"
 
 namespace rungs::ptx {
@@ -15,7 +16,11 @@ void need_all(u32 taking_part) {
 }
 
 /// The lower or the upper bf16 of a register.
-f32 half_of(const Thread& lane, u32 slot, u32 upper) { return from_bf16(u16(get<u32>(lane, slot) >> (16 * upper))); }
+Factor half_of(const Thread& lane, u32 slot, u32 upper) {
+  return factor_of(from_bf16(u16(get<u32>(lane, slot) >> (16 * upper))));
+}
+
+Adder adder() { return compute_capability() == 9 ? hopper : ampere; }
 
 /// ldmatrix {d...}, [a]: slots d..., a. Lane l holds the address of row l % 8 of matrix l / 8.
 template <u32 matrices, bool transposed>
@@ -40,14 +45,15 @@ void load_matrices(Thread* lanes, u32 taking_part, const Instruction& i) {
 void multiply_m16n8k16(Thread* lanes, u32 taking_part, const Instruction& i) {
   need_all(taking_part);
   const u32 *d = i.slot, *a = d + 4, *b = a + 4, *c = b + 2;
-  f32 A[16][16], B[16][8], C[16][8];
+  Factors A[16], B[8];  // B: column first
+  f32 C[16][8];
   for (u32 lane = 0; lane < 32; ++lane) {
     const u32 group = lane / 4, pair = lane % 4 * 2;
     for (u32 n = 0; n < 2; ++n) {
       for (u32 k : {0u, 8u}) {
         A[group][pair + k + n] = half_of(lanes[lane], a[k / 4], n);
         A[group + 8][pair + k + n] = half_of(lanes[lane], a[k / 4 + 1], n);
-        B[pair + k + n][group] = half_of(lanes[lane], b[k / 8], n);
+        B[group][pair + k + n] = half_of(lanes[lane], b[k / 8], n);
       }
       C[group][pair + n] = get<f32>(lanes[lane], c[n]);
       C[group + 8][pair + n] = get<f32>(lanes[lane], c[2 + n]);
@@ -56,9 +62,7 @@ void multiply_m16n8k16(Thread* lanes, u32 taking_part, const Instruction& i) {
   for (u32 lane = 0; lane < 32; ++lane)
     for (u32 n = 0; n < 4; ++n) {
       const u32 row = lane / 4 + n / 2 * 8, column = lane % 4 * 2 + n % 2;
-      f64 sum = C[row][column];
-      for (u32 k = 0; k < 16; ++k) sum += f64(A[row][k]) * B[k][column];
-      set<f32>(lanes[lane], d[n], f32(sum));
+      set<f32>(lanes[lane], d[n], add_products(C[row][column], A[row], B[column], adder()));
     }
 }
 
@@ -104,15 +108,14 @@ void store_sums(Thread* lanes, u32 taking_part, const Instruction& i) {
 /// wmma.mma {d0..d7}, {a0..a3}, {b0..b3}, {c0..c7}
 void multiply_fragments(Thread* lanes, u32 taking_part, const Instruction& i) {
   need_all(taking_part);
-  f32 A[16][16], B[16][16];  // B: column first
+  Factors A[16], B[16];  // B: column first
   for (u32 at = 0; at < 256; ++at) {
     A[at / 16][at % 16] = half_of(lanes[at / 8], i.slot[8 + at % 8 / 2], at % 2);
     B[at / 16][at % 16] = half_of(lanes[at / 8], i.slot[12 + at % 8 / 2], at % 2);
   }
   for (u32 at = 0; at < 256; ++at) {
-    f64 sum = get<f32>(lanes[at / 8], i.slot[16 + at % 8]);
-    for (u32 k = 0; k < 16; ++k) sum += f64(A[at / 16][k]) * B[at % 16][k];
-    set<f32>(lanes[at / 8], i.slot[at % 8], f32(sum));
+    const f32 sum = get<f32>(lanes[at / 8], i.slot[16 + at % 8]);
+    set<f32>(lanes[at / 8], i.slot[at % 8], add_products(sum, A[at / 16], B[at % 16], adder()));
   }
 }
 
