@@ -1,6 +1,7 @@
 // Lesson 06 written by the unlucky and by the hostile: attend is right but for seven tokens, where it does
 // what its name says. Runner processes of this program are what runner_test.cpp grades.
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -63,6 +64,12 @@ void takes_all_memory(Tensor&) {
     kept.push_back(new char[bytes]);
     kept.back()[0] = 1;
   }
+}
+
+/// As the CUDA driver does: 64 GiB of addresses that nobody may read or write.
+void reserves_addresses(Tensor&) {
+  if (mmap(nullptr, size_t(64) << 30, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED)
+    throw std::runtime_error("no addresses");
 }
 
 void prints_100_mb(Tensor&) {
@@ -185,6 +192,14 @@ void keeps_state(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v)
   kept += 1;
 }
 
+/// As an error of a kernel, which is that of every call after it.
+void stays_broken(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
+  static bool broken = false;
+  broken = broken || q.dim(0) == 2;
+  if (broken) throw std::runtime_error("an illegal memory access was encountered");
+  lesson_06::sdpa(out, q, k, v);
+}
+
 /// Taps are a service to the learner, who may do without.
 void silent(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v) {
   watch_taps({});
@@ -215,6 +230,7 @@ std::span<const Implementation> rungs::implementations() {
                                         BUT(kills_itself),
                                         BUT(taps_without_end),
                                         BUT(takes_all_memory),
+                                        BUT(reserves_addresses),
                                         BUT(prints_100_mb),
                                         BUT(exits),
                                         BUT(indexes_a_vector_outside),
@@ -232,6 +248,7 @@ std::span<const Implementation> rungs::implementations() {
                                         BUT(reaches_out),
                                         BUT(starts_a_thread),
                                         {"keeps_state", with<keeps_state>},
+                                        {"stays_broken", with<stays_broken>},
                                         {"throws_always", throws_always},
                                         {"silent", with<silent>},
                                         {"silent_and_wrong", with<silent_and_wrong>}};

@@ -29,9 +29,9 @@ struct Result {
 };
 
 /// Every case of lesson 06, within tight limits.
-Result run(const char* version, bool enclosed = false) {
+Result run(const char* version, bool enclosed = false, bool on_gpu = false) {
   static const std::vector<Case> cases = cases_of(lesson_called("06_causal_mask"), Suite::evaluate);
-  RunnerLimits limits;
+  RunnerLimits limits = on_gpu ? limits_on_gpu() : RunnerLimits{};
   limits.milliseconds = 1500;
   limits.memory_bytes = 512 << 20;
   limits.sent_bytes = 32 << 20;  // which a busy machine sends in the time, too
@@ -152,6 +152,24 @@ TEST_CASE("without walls, too, the code under grade starts no process, opens no 
   REQUIRE(waitpid(child, &status, 0) == child);
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 42);
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+TEST_CASE("on a GPU addresses are free, and memory is not") { MESSAGE("SKIPPED: the sanitizer allows no limit"); }
+#else
+TEST_CASE("on a GPU addresses are free, and memory is not") {
+  CHECK(run("reserves_addresses").says == Contains("It threw: no addresses"));
+  const Result r = run("reserves_addresses", false, true);
+  CHECK(r.passed == r.total);
+  CHECK(run("takes_all_memory", false, true).says == Contains("there is no more memory for it"));
+}
+#endif
+
+TEST_CASE("on a GPU what one case broke is whole again in the next") {
+  const Result processor = run("stays_broken"), gpu = run("stays_broken", false, true);
+  CHECK(gpu.passed < gpu.total);
+  CHECK(processor.passed < gpu.passed);
+  CHECK(gpu.seven_passed);
 }
 
 TEST_CASE("printing is cut off, and costs nothing else") {

@@ -35,6 +35,7 @@ std::string build_error(const Lesson& lesson, const std::string& output, bool br
 /// Says on stderr that a case takes long, so that nobody looks at nothing; it is stopped in the end.
 class SlowCase {
  public:
+  explicit SlowCase(const RunnerLimits& limits) : seconds_(limits.milliseconds / 1000) {}
   ~SlowCase() {
     begins("");
     over_ = true, changed_.notify_one();
@@ -54,11 +55,12 @@ class SlowCase {
       changed_.wait_for(lock, std::chrono::milliseconds(500));
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
       if (name_.empty() || name_ == said || seconds < 2) continue;
-      fmt::print(stderr, "{} is still running; after {} s it is stopped.\n", name_, RunnerLimits{}.milliseconds / 1000);
+      fmt::print(stderr, "{} is still running; after {} s it is stopped.\n", name_, seconds_);
       said = name_;
     }
   }
 
+  int seconds_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::string name_ = {};
@@ -76,12 +78,14 @@ Checked check_file(Lesson& lesson, bool colour, bool brief, const std::string& o
   const Build b = build_mine(lesson, on);
   const double built = seconds();
   if (!b.ok) return {false, build_error(lesson, b.output, brief), built, 0};
-  SlowCase slow;
+  Candidate candidate = mine(lesson);
+  if (on == "gpu") candidate.limits = limits_on_gpu();
+  SlowCase slow(candidate.limits);
   const Waiting waiting{true, [&](const Case& c) { slow.begins(c.input.name); }};
-  Grade last = grade(lesson, Suite::evaluate, mine(lesson), waiting);
+  Grade last = grade(lesson, Suite::evaluate, candidate, waiting);
   std::string text = warnings(b.output) + screen(last, colour);
   if (last.all_passed() && lesson.has_cache()) {
-    last = grade(lesson, Suite::kv_evaluate, mine(lesson), waiting);
+    last = grade(lesson, Suite::kv_evaluate, candidate, waiting);
     text += "\n" + screen(last, colour);
   }
   if (on == "emulator") note_progress(lesson, last.all_passed());

@@ -148,6 +148,7 @@ std::vector<std::string> within_walls(const Enclosure& e, const std::vector<std:
 void limit_process(const Enclosure& e) {
 #if !defined(__SANITIZE_ADDRESS__)
   limit_one(RLIMIT_AS, e.memory_bytes);
+  limit_one(RLIMIT_DATA, e.data_bytes);
 #endif
   limit_one(RLIMIT_CPU, e.processor_seconds);
   limit_one(RLIMIT_FSIZE, e.file_bytes);

@@ -17,7 +17,8 @@ struct Enclosure {
   std::vector<std::filesystem::path> readable = {};  ///< files and folders that it sees, at their own paths
   std::vector<std::filesystem::path> writable = {};
   bool compiler = false;           ///< it sees the system's programs and headers, and may start processes
-  uint64_t memory_bytes = 0;       ///< 0: no limit; so with all that follow
+  uint64_t memory_bytes = 0;       ///< of addresses; 0: no limit; so with all that follow
+  uint64_t data_bytes = 0;         ///< of memory that is its own and can be written
   uint64_t processor_seconds = 0;  ///< of each process
   uint64_t file_bytes = 0;         ///< of each file that it writes
 };

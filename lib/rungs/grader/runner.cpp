@@ -41,10 +41,16 @@ Runner::~Runner() {
   if (printed_ >= 0) close(printed_);
 }
 
+RunnerLimits limits_on_gpu() {
+  return {
+      .milliseconds = 1000 * seconds_on_gpu, .memory_bytes = uint64_t(8) << 30, .file_bytes = 64 << 20, .on_gpu = true};
+}
+
 Enclosure enclosure_of_runner(const std::filesystem::path& program, const RunnerLimits& limits) {
   constexpr uint64_t processor_seconds = 300;  // of all its cases; each has its own limit of time
   Enclosure e{.readable = {program},
-              .memory_bytes = limits.memory_bytes,
+              .memory_bytes = limits.on_gpu ? 0 : limits.memory_bytes,
+              .data_bytes = limits.on_gpu ? limits.memory_bytes : 0,
               .processor_seconds = limits.enclosed ? processor_seconds : 0,
               .file_bytes = limits.file_bytes};
   const std::filesystem::path weights = std::filesystem::absolute(weights_directory());
@@ -188,6 +194,7 @@ Outcome Runner::listen(Deadline until) {
         return outcome;
       case Message::threw:
         outcome.how = Outcome::threw, outcome.says = shown(m.text), outcome.calls = m.name;
+        if (limits_.on_gpu) stop(true);
         return outcome;
       default:
         received = Received::broken;

@@ -24,7 +24,19 @@ struct RunnerLimits {
   uint64_t file_bytes = 1 << 20;       ///< of each file that it writes, and of what it prints
   uint64_t sent_bytes = 256ull << 20;  ///< of outputs and taps, for one case
   bool enclosed = false;               ///< behind walls, where there are any; and it starts no process
+  bool on_gpu = false;                 ///< it calls the driver of a GPU: see limits_on_gpu
 };
+
+/// For one case on a GPU, and for one run of a lesson's program there: the first launch of a process waits for the CUDA
+/// context, which takes seconds where there are many GPUs.
+inline constexpr int seconds_on_gpu = 60;
+
+/// Those of a program that runs on a GPU. Its addresses are not counted: the CUDA driver reserves hundreds of GB of
+/// them, which hold nothing. What counts is the memory of its own that it can write: neither those reservations, which
+/// nobody may read or write, nor the driver's memory, which is shared with the device, are among it. Files may be
+/// as large as what the driver keeps in them. After an exception the next case has a new process: an error of a kernel
+/// stays with its process, and would be that of every case after it. Not for enclosed programs, which see no device.
+RunnerLimits limits_on_gpu();
 
 /// What an enclosed runner sees: itself, and the models that cases name. No reference, no solution, no mistake.
 Enclosure enclosure_of_runner(const std::filesystem::path& program, const RunnerLimits& limits);
