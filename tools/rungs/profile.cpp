@@ -16,6 +16,7 @@
 #include "rungs/base/json.hpp"
 #include "rungs/base/terminal.hpp"
 #include "rungs/base/units.hpp"
+#include "shell.hpp"
 #include "show/memory_picture.hpp"
 #include "workspace.hpp"
 
@@ -26,33 +27,14 @@ using nlohmann::json;
 
 namespace {
 
-/// Of each function that a lesson's cases run, in their order, the case with the most numbers: it fills the tiles.
-std::vector<Case> cases_to_count(const Lesson& lesson) {
-  const auto size_of = [](const Case& c) {
-    int64_t count = 0;
-    for (const auto& [name, tensor] : c.input.in) count += tensor.count();
-    for (const Reference& r : c.references) count += r.value.count();
-    return count;
-  };
-  std::vector<Case> largest;
-  for (Case& c : cases_of(lesson, Suite::evaluate)) {
-    const auto same = [&](const Case& other) { return other.input.run == c.input.run; };
-    const auto known = std::find_if(largest.begin(), largest.end(), same);
-    if (!c.error.empty()) continue;
-    if (known == largest.end())
-      largest.push_back(std::move(c));
-    else if (size_of(c) > size_of(*known))
-      *known = std::move(c);
-  }
-  return largest;
-}
-
 /// What a runner writes into `file` for a case, with these variables; null when it does not come to its end.
 json measured(const std::string& variables, const fs::path& runner, const Lesson& lesson, const Case& c,
               const fs::path& file) {
   fs::remove(file);
-  const std::string command = fmt::format("ulimit -c 0; {}='{}' timeout 60 '{}' --case '{}' >/dev/null 2>&1", variables,
-                                          file.string(), runner.string(), (lesson.references / c.input.name).string());
+  const std::string one =
+      fmt::format("{} --case {}", quoted(runner.string()), quoted((lesson.references / c.input.name).string()));
+  const std::string command =
+      fmt::format("ulimit -c 0; {}={} {} >/dev/null 2>&1", variables, quoted(file.string()), within_time(one));
   std::ignore = std::system(command.c_str());  // a wrong answer is counted too
   return fs::exists(file) ? json::parse(read_text(file)) : json();
 }
@@ -208,7 +190,7 @@ int profile_lesson(const ProfileCommand& command) {
   json functions = json::array();
   bool all = true;
   if (!silent) fmt::print("{}  profile{:>{}}\n", lesson.name, short_path(code), 70 - lesson.name.size());
-  for (const Case& c : cases_to_count(lesson)) {
+  for (const Case& c : largest_cases_of(lesson)) {
     const json counts = measured("RUNGS_COUNT=1 RUNGS_COUNTS", runner, lesson, c, file);
     const json times = on_gpu.empty() ? json() : measured("RUNGS_TIMES", on_gpu, lesson, c, file);
     all = all && !counts.is_null() && (on_gpu.empty() || !times.is_null());

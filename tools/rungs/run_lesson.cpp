@@ -11,6 +11,7 @@
 #include "rungs/base/file.hpp"
 #include "rungs/base/text.hpp"
 #include "rungs/tokenizer/utf8.hpp"
+#include "shell.hpp"
 #include "workspace.hpp"
 
 namespace rungs {
@@ -57,13 +58,6 @@ void check_text(const Lesson& lesson, const std::string& text) {
                                  prompt.tokens.size()));
 }
 
-/// As one word of a shell's command.
-std::string quoted(const std::string& word) {
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
-}
-
 /// Builds the lesson's program on the learner's file.
 fs::path build_yours(const Lesson& lesson, const std::string& on) {
   if (!fs::exists(lesson.mine)) throw UsageError(nothing_there(lesson));
@@ -103,7 +97,9 @@ int run_lesson(const RunCommand& command) {
                passed || !fs::exists(lesson.mine) ? "" : "; yours does when it has passed, or with --mine");
   std::fflush(stdout);
   const std::string text = command.text ? " " + quoted(*command.text) : "";
-  const int status = std::system((quoted(program.string()) + text).c_str());
+  const std::string run = quoted(program.string()) + text;
+  if (command.on == "gpu") return run_within_time(run);
+  const int status = std::system(run.c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 

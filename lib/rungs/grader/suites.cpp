@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "rungs/model/config.hpp"
 
 namespace rungs {
@@ -110,6 +112,26 @@ std::vector<Case> cases_of(const Lesson& lesson, Suite suite) {
   }
   for (Case& c : chosen) cases.push_back(std::move(c));
   return cases;
+}
+
+std::vector<Case> largest_cases_of(const Lesson& lesson) {
+  const auto size_of = [](const Case& c) {
+    int64_t count = 0;
+    for (const auto& [name, tensor] : c.input.in) count += tensor.count();
+    for (const Reference& r : c.references) count += r.value.count();
+    return count;
+  };
+  std::vector<Case> largest;
+  for (Case& c : cases_of(lesson, Suite::evaluate)) {
+    const auto same = [&](const Case& other) { return other.input.run == c.input.run; };
+    const auto known = std::find_if(largest.begin(), largest.end(), same);
+    if (!c.error.empty()) continue;
+    if (known == largest.end())
+      largest.push_back(std::move(c));
+    else if (size_of(c) > size_of(*known))
+      *known = std::move(c);
+  }
+  return largest;
 }
 
 }  // namespace rungs

@@ -22,4 +22,8 @@ constexpr std::string_view name_of(Suite suite) { return suite == Suite::evaluat
 /// The cases of a suite. \throws FileError
 std::vector<Case> cases_of(const Lesson& lesson, Suite suite);
 
+/// Of each function that a lesson's cases run, in their order, the case with the most numbers: it fills the tiles of a
+/// kernel. Without those that must fail. \throws FileError
+std::vector<Case> largest_cases_of(const Lesson& lesson);
+
 }  // namespace rungs

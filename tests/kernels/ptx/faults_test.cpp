@@ -53,6 +53,11 @@ TEST_CASE("PTX: what the executor does not know is a fault, even where it is not
   CHECK(says(fault_of(".local .b32 x;"), "unknown directive"));
 }
 
+TEST_CASE("PTX: places in the source are passed over") {
+  CHECK(fault_of("\n\t.loc\t1 2 38, function_name $L__info_string0, inlined_at 1 3 30\n\tst.global.u32 [%rd1], %r0;"
+                 "\n.loc 1 3 30\n\t.file\t1 \"/work/a;{b.cu\"\n\t.section\t.debug_str\n\t{\n.b8 95,90,0\n\t}\n") == "");
+}
+
 TEST_CASE("PTX: barriers that not all threads reach are a fault") {
   const std::string odd = "and.b32 %r1, %r0, 1; setp.eq.u32 %p1, %r1, 1; setp.ge.u32 %p2, %r0, 32;";
   CHECK(fault_of(odd + "bar.sync 0;", 64) == "");

@@ -183,6 +183,23 @@ static size_t closing(std::string_view text, size_t open) {
   throw Fault("a PTX module ends within braces");
 }
 
+/// Without what nvcc's -lineinfo adds, which becomes spaces: .loc and .file to the end of their lines, and .section
+/// with its braces.
+static std::string without_places(std::string_view text) {
+  std::string out(text);
+  for (const std::string_view word : {".loc", ".file", ".section"})
+    for (size_t at = 0; (at = out.find(word, at)) != out.npos;) {
+      const size_t end = at + word.size();
+      const bool is_word = end < out.size() && spaces.find(out[end]) != spaces.npos;  // no .local
+      const size_t last = !is_word             ? at
+                          : word == ".section" ? closing(out, at) + 1
+                                               : std::min(out.find('\n', at), out.size());
+      std::fill(out.begin() + long(at), out.begin() + long(last), ' ');
+      at = std::max(last, end);
+    }
+  return out;
+}
+
 /// `.maxntid 16, 16, 1`
 static size_t max_threads(std::string_view directives) {
   const size_t at = directives.find(".maxntid");
@@ -195,7 +212,7 @@ static size_t max_threads(std::string_view directives) {
 }
 
 std::map<std::string, Function> parse(std::string_view commented) {
-  const std::string without = without_comments(commented);
+  const std::string without = without_comments(without_places(commented));
   const std::string_view text = without;
   std::map<std::string, Function> functions;
   std::vector<Variable> of_module;  // shared arrays that are declared outside of kernels
