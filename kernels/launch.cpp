@@ -7,10 +7,20 @@
 #include <cstring>
 #include <string>
 
+#include "kernels/device.hpp"
+
 namespace rungs {
+
+/// The runtime found no driver, one that is too old, or no GPU. The emulator, which always has one, names no such
+/// errors.
+static bool wants_device(cudaError_t result) {
+  constexpr int insufficient_driver = 35, no_device = 100;
+  return int(result) == insufficient_driver || int(result) == no_device;
+}
 
 void check_cuda(cudaError_t result, const char* call, const char* file, int line) {
   if (result == cudaSuccess) return;
+  if (wants_device(result)) require_cuda_device();
   const char* folder = std::strrchr(file, '/');
   throw CudaError(fmt::format("{}: {} ({}:{})", call, cudaGetErrorString(result), folder ? folder + 1 : file, line));
 }
@@ -29,28 +39,15 @@ static std::string name_of_kernel([[maybe_unused]] const void* kernel) {
 }
 
 /// The limit that the launch breaks, or the runtime's own words.
-static std::string broken_limit(cudaError_t result, const void* kernel, const LaunchShape& shape) {
+static std::string why_refused(cudaError_t result, const void* kernel, const LaunchShape& shape) {
   int device = 0;
-  cudaDeviceProp limit;
-  cudaFuncAttributes needs;
-  if (cudaGetDevice(&device) != cudaSuccess || cudaGetDeviceProperties(&limit, device) != cudaSuccess) {
-    return "there is no usable device. The same kernels run on the CPU: --on emulator";
-  }
-  if (cudaFuncGetAttributes(&needs, kernel) != cudaSuccess) return cudaGetErrorString(result);
-  const dim3 &grid = shape.grid, &block = shape.block;
-  const size_t threads = size_t(block.x) * block.y * block.z, shared = needs.sharedSizeBytes + shape.shared_bytes;
-  if (shared > limit.sharedMemPerBlockOptin)
-    return fmt::format("{} bytes of shared memory, {} of them static, the limit of the {} is {}", shared,
-                       needs.sharedSizeBytes, limit.name, limit.sharedMemPerBlockOptin);
-  if (threads > size_t(needs.maxThreadsPerBlock))
-    return fmt::format("a block of {} threads, the limit for this kernel is {}", threads, needs.maxThreadsPerBlock);
-  const unsigned sizes[] = {block.x, block.y, block.z, grid.x, grid.y, grid.z};
-  for (int i = 0; i < 6; ++i) {
-    const int most = i < 3 ? limit.maxThreadsDim[i] : limit.maxGridSize[i - 3];
-    if (sizes[i] < 1 || sizes[i] > unsigned(most))
-      return fmt::format("{}Dim.{} is {}, the limit is {}", i < 3 ? "block" : "grid", "xyz"[i % 3], sizes[i], most);
-  }
-  return cudaGetErrorString(result);
+  cudaDeviceProp properties;
+  cudaFuncAttributes attributes;
+  const bool asked = cudaGetDevice(&device) == cudaSuccess &&
+                     cudaGetDeviceProperties(&properties, device) == cudaSuccess &&
+                     cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess;
+  const std::string limit = asked ? broken_limit(properties, attributes, shape) : "";
+  return limit.empty() ? cudaGetErrorString(result) : limit;
 }
 
 static bool device_overlaps() {
@@ -73,11 +70,12 @@ bool may_overlap(const void* kernel) {
 
 void check_launch(cudaError_t result, const void* kernel, const LaunchShape& shape) {
   if (result == cudaSuccess) return;
+  if (wants_device(result)) require_cuda_device();
   const dim3 &grid = shape.grid, &block = shape.block;
   throw CudaError(
       fmt::format("launch of {} with grid ({},{},{}), block ({},{},{}), {} bytes of dynamic shared memory: {}",
                   name_of_kernel(kernel), grid.x, grid.y, grid.z, block.x, block.y, block.z, shape.shared_bytes,
-                  broken_limit(result, kernel, shape)));
+                  why_refused(result, kernel, shape)));
 }
 
 void allow_shared(const void* kernel, const LaunchShape& shape) {

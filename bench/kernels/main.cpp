@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "bench.hpp"
-#include "kernels/backend/cuda_device.hpp"
+#include "kernels/device.hpp"
 
 using namespace rungs;
 using namespace rungs::bench;

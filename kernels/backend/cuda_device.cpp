@@ -5,27 +5,12 @@
 #include <atomic>
 #include <limits>
 
+#include "kernels/device.hpp"
 #include "kernels/launch.cuh"
 #include "kernels/rope/rope.hpp"
 #include "rungs/ops/require.hpp"
 
 namespace rungs {
-
-static std::string version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
-
-void require_cuda_device() {
-  constexpr const char* instead = "; with --on emulator the same kernels run on the processor";
-  int devices = 0, driver = 0, runtime = 0;
-  const cudaError_t result = cudaGetDeviceCount(&devices);
-  if (result == cudaSuccess && devices > 0) return;
-  cudaDriverGetVersion(&driver);
-  cudaRuntimeGetVersion(&runtime);
-  if (driver == 0) throw UsageError(fmt::format("no NVIDIA driver was found{}", instead));
-  if (driver / 1000 < runtime / 1000)
-    throw UsageError(fmt::format("the NVIDIA driver is for CUDA {}, this program for {}: update the driver{}",
-                                 version(driver), version(runtime), instead));
-  throw UsageError(fmt::format("no GPU was found ({}){}", cudaGetErrorString(result), instead));
-}
 
 // Ranks that are threads have a backend each, and share these numbers.
 static void count(int64_t& number, size_t more = 1) { std::atomic_ref(number) += int64_t(more); }

@@ -21,9 +21,6 @@ struct CudaTraffic {
 };
 inline CudaTraffic cuda_traffic;  ///< of all devices; a backend is used by one thread at a time
 
-/// \throws UsageError, saying how to run without, when no GPU can be used by this program.
-void require_cuda_device();
-
 /// Memory of the device that grows when more is wanted, and is never given back before the end.
 class Workspace {
  public:
