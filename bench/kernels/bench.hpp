@@ -57,10 +57,11 @@ class Bench {
 
   /// Begins a ladder. yardstick: what the device reaches in a second, 0: not known; of: its name.
   void ladder(const std::string& name, const std::string& shape, Unit unit, double yardstick, const std::string& of);
-  /// Of the ladder that was begun last, once it is measured; on a CPU it says nothing and is left out.
-  void yardstick(double per_second);
   /// Checks, measures and checks again. A fault is reported and does not end the run. \returns the speed, 0: not right.
   double measure(const Rung& rung);
+  /// The same of what the ladder that was begun last is compared with. It is not ours: where it is outside of its
+  /// tolerance it is marked, and stays the yardstick; where it gives no numbers, it is none.
+  void measure_yardstick(const Rung& rung);
   /// A line that was measured elsewhere: `figures` go into the JSON as they are.
   void line(const std::string& name, double milliseconds, double work, double worst_fault, const std::string& wanted,
             nlohmann::ordered_json figures);
@@ -80,6 +81,8 @@ class Bench {
   int finish();
 
  private:
+  /// On a CPU it says nothing and is left out.
+  void yardstick(double per_second);
   struct Watchdog;
   Options options_;
   int64_t cache_bytes_ = 0;

@@ -6,6 +6,7 @@
 #include "bench.hpp"
 #include "cublas.hpp"
 #include "kernels/gemv/gemv.hpp"
+#include "kernels/matmul/dot.hpp"
 #include "kernels/matmul/matmul.hpp"
 
 namespace rungs::bench {
@@ -21,21 +22,14 @@ struct Sizes {
 double value(float x) { return x; }
 double value(bf16 x) { return to_float(x); }
 
-/// Row m of a times column n of b, and what rounding may add to it: 8·√K·u·‖a∘b‖₂ as everywhere in the project, and
-/// `coarse` times the same norm where factors were rounded before.
-struct Dot {
-  double sum = 0, squares = 0;
-  void add(double product) { sum += product, squares += product * product; }
-  double tolerance(int K, double coarse) const {
-    return (8 * std::sqrt(double(K)) * 0x1p-24 + coarse) * std::sqrt(squares) + 1e-30;
-  }
-};
+/// What computes a product, which decides how far it may be off.
+enum class On { f32, tensor_cores };
 
 /// Some elements of c = a · b, the corners among them, and whether every element is finite.
 /// b_at(k, n): the element's place in b.
 template <class A, class B, class Place>
 double product_fault(const std::vector<float>& c, const std::vector<A>& a, const std::vector<B>& b, Sizes s, Place b_at,
-                     double coarse = 0) {
+                     On on = On::f32) {
   Worst worst;
   for (const float x : c)
     if (!std::isfinite(x)) return INFINITY;
@@ -45,7 +39,8 @@ double product_fault(const std::vector<float>& c, const std::vector<A>& a, const
     const int n = i < 4 ? (i >> 1) * (s.N - 1) : int(random() % unsigned(s.N));
     Dot dot;
     for (int k = 0; k < s.K; ++k) dot.add(value(a[size_t(m) * s.K + k]) * value(b[b_at(k, n)]));
-    worst.compare(c[size_t(m) * s.N + n], dot.sum, dot.tolerance(s.K, coarse));
+    const double cut = on == On::tensor_cores ? tolerance_of_tensor_cores(s.K, dot.largest) : 0;
+    worst.compare(c[size_t(m) * s.N + n], dot.sum, dot.tolerance() + cut);
   }
   return worst.fraction;
 }
@@ -61,8 +56,8 @@ void in_f32(Bench& bench, Sizes s) {
   };
   bench.ladder("matmul f32", s.text(), Unit::flop, 0, "cuBLAS, sgemm without TF32");
   if (cublas_f32(c[0], a[0], b[0], s.M, s.N, s.K))
-    bench.yardstick(bench.measure(
-        {"cuBLAS", s.flop(), [&](int t) { cublas_f32(c[t], a[t], b[t], s.M, s.N, s.K); }, poison, fault}));
+    bench.measure_yardstick(
+        {"cuBLAS", s.flop(), [&](int t) { cublas_f32(c[t], a[t], b[t], s.M, s.N, s.K); }, poison, fault});
   using Product = void (*)(float*, const float*, const float*, int, int, int, cudaStream_t);
   const struct {
     const char* name;
@@ -87,18 +82,19 @@ void in_bf16(Bench& bench, Sizes s) {
   const auto poison = [&] { c.poison(); };
   const auto transposed = [&](int k, int n) { return size_t(n) * s.K + k; };
   const auto fault = [&](int turn) {
-    return product_fault(c.download(turn), a.download(turn), b.download(turn), s, transposed);
+    return product_fault(c.download(turn), a.download(turn), b.download(turn), s, transposed, On::tensor_cores);
   };
   // With two parts a row of a is 2K long, and b is read again for the second half.
   const Sizes doubled{s.M, s.N, 2 * s.K};
   const auto fault_of_two = [&](int turn) {
-    return product_fault(c.download(turn), a.download(turn), b.download(turn), doubled,
-                         [&](int k, int n) { return size_t(n) * s.K + k % s.K; });
+    return product_fault(
+        c.download(turn), a.download(turn), b.download(turn), doubled,
+        [&](int k, int n) { return size_t(n) * s.K + k % s.K; }, On::tensor_cores);
   };
   bench.ladder("matmul bf16", s.text(), Unit::flop, 0, "cuBLAS, bf16 with sums in f32");
   if (cublas_bf16(c[0], a[0], b[0], s.M, s.N, s.K))
-    bench.yardstick(bench.measure(
-        {"cuBLAS", s.flop(), [&](int t) { cublas_bf16(c[t], a[t], b[t], s.M, s.N, s.K); }, poison, fault}));
+    bench.measure_yardstick(
+        {"cuBLAS", s.flop(), [&](int t) { cublas_bf16(c[t], a[t], b[t], s.M, s.N, s.K); }, poison, fault});
   bench.measure(
       {"06 wmma", s.flop(), [&](int t) { matmul_06(c[t], a[t], b[t], s.M, s.N, s.K, nullptr); }, poison, fault});
   bench.measure({"07 mma.sync", s.flop(), [&](int t) { matmul_07(c[t], a[t], b[t], s.M, s.N, s.K, 1, nullptr); },
@@ -147,7 +143,7 @@ void of_bytes(Bench& bench, int K, int C) {
                    for (int k = 0; k < K; k += 1 + K / 500) {
                      Dot dot;
                      for (int c = 0; c < C; ++c) dot.add(double(by[k]) * w[size_t(k) * C + c] * from[c]);
-                     worst.compare(got[k], dot.sum, dot.tolerance(C, 0));
+                     worst.compare(got[k], dot.sum, dot.tolerance());
                    }
                    return worst.fraction;
                  }});

@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "kernels/device_memory.hpp"
+#include "kernels/matmul/dot.hpp"
 #include "support.hpp"
 
 namespace rungs::test {
 
-/// The elements of a product in double, and the tolerance of each in f32: 8·√n·u·‖a∘b‖₂ for a sum of n products a∘b.
+/// The elements of a product in double, and the tolerance of each in f32.
 /// `largest` is the largest partial sum of each.
 struct Product {
   std::vector<double> value, tolerance, largest;
@@ -22,25 +23,18 @@ inline Product product(const std::vector<double>& a, const std::vector<double>& 
   Product p;
   for (int m = 0; m < M; ++m)
     for (int n = 0; n < N; ++n) {
-      double sum = 0, squares = 0, largest = 0;
-      for (int k = 0; k < K; ++k) {
-        const double term = a[size_t(m) * K + k] * b[size_t(n) * K + k];
-        sum += term, squares += term * term;
-        largest = std::max(largest, std::abs(sum));
-      }
-      p.value.push_back(sum);
-      p.tolerance.push_back(8 * std::sqrt(double(K)) * unit_roundoff * std::sqrt(squares));
-      p.largest.push_back(largest);
+      Dot dot;
+      for (int k = 0; k < K; ++k) dot.add(a[size_t(m) * K + k] * b[size_t(n) * K + k]);
+      p.value.push_back(dot.sum);
+      p.tolerance.push_back(dot.tolerance());
+      p.largest.push_back(dot.largest);
     }
   return p;
 }
 
-/// The same with what tensor cores add to the tolerance of a sum of n products. They round it n / 8 times (Hopper
-/// n / 16), toward zero: by up to 2 u of the partial sum, and always to the same side while that keeps its sign, so
-/// these errors add up to n / 8 · 2 u · |largest partial sum|. What they cut off before, of each of the 8 or 16
-/// products and less than u of the largest of them, has the sign of that product: a random walk as in f32.
+/// The same with what tensor cores add to the tolerance of a sum of n products.
 inline Product on_tensor_cores(Product p, int n) {
-  for (size_t i = 0; i < p.value.size(); ++i) p.tolerance[i] += std::ceil(n / 8.0) * 2 * unit_roundoff * p.largest[i];
+  for (size_t i = 0; i < p.value.size(); ++i) p.tolerance[i] += tolerance_of_tensor_cores(n, p.largest[i]);
   return p;
 }
 
