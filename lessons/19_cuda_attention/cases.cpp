@@ -48,6 +48,8 @@ void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
     tap("weights", to_host(scores));
   } else if (in.run == "attention_online") {
     pieces.attention_online(out.data(), q.data(), k.data(), v.data(), n, nullptr);
+  } else if (in.run == "attention_flash2") {
+    pieces.attention_flash2(out.data(), q.data(), k.data(), v.data(), n, nullptr);
   } else {
     pieces.attention_tiled(out.data(), q.data(), k.data(), v.data(), n, nullptr);
   }

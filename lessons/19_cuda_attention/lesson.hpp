@@ -18,7 +18,7 @@ struct CacheShape {
   int N, capacity, H, G, D;
 };
 
-/// \name Four ways to the same attention
+/// \name Five ways to the same attention
 /// Each head: out = softmax(mask(q · kᵀ / √D)) · v. Query t stands at S - T + t and sees keys 0 to there; query head h
 /// reads key/value head h / (H / G).  out, q: (T, H, D); k, v: (S, G, D), in the memory of the device. None waits for
 /// its kernels.
@@ -42,6 +42,10 @@ void attention_tiled(float* out, const float* q, const float* k, const float* v,
 /// partial: (N, H, splits, 2 + D), scratch: a warp's maximum, its sum, its weighted values
 void attention_split(float* out, float* partial, const float* q, const float* k, const float* v, const int* sequence,
                      const int* position, CacheShape shape, int splits, cudaStream_t stream);
+
+/// As attention_tiled, and what was found is rescaled once for each tile, not for each key (FlashAttention-2).
+void attention_flash2(float* out, const float* q, const float* k, const float* v, AttentionShape shape,
+                      cudaStream_t stream);
 ///@}
 
 }  // namespace lesson_19

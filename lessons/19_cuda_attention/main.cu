@@ -45,13 +45,15 @@ int main() {
   const Tensor k = to_device(noise({n.S, n.G, n.D}, 1.3f)), v = to_device(noise({n.S, n.G, n.D}, 0.9f));
   Tensor scores = device_tensor({n.H, n.T, n.S});
   Tensor naive = device_tensor({n.T, n.H, n.D}), online = device_tensor(naive.shape()),
-         tiled = device_tensor(naive.shape());
+         tiled = device_tensor(naive.shape()), flash2 = device_tensor(naive.shape());
   lesson_19::attention_naive(naive.data(), scores.data(), q.data(), k.data(), v.data(), n, nullptr);
   lesson_19::attention_online(online.data(), q.data(), k.data(), v.data(), n, nullptr);
   lesson_19::attention_tiled(tiled.data(), q.data(), k.data(), v.data(), n, nullptr);
+  lesson_19::attention_flash2(flash2.data(), q.data(), k.data(), v.data(), n, nullptr);
   fmt::print("\n{} queries after {} tokens, {} heads on {}: apart by less than 1e-6\n", n.T, n.S - n.T, n.H, n.G);
   fmt::print("  online and naive   {}\n", apart(to_host(online), to_host(naive)) < 1e-6);
   fmt::print("  tiled and naive    {}\n", apart(to_host(tiled), to_host(naive)) < 1e-6);
+  fmt::print("  flash2 and naive   {}\n", apart(to_host(flash2), to_host(naive)) < 1e-6);
   const int32_t first = 0, last_place = n.S - 1;
   const Tensor sequence = to_device(Tensor::view_of(&first, {1}, DType::i32));
   const Tensor position = to_device(Tensor::view_of(&last_place, {1}, DType::i32));

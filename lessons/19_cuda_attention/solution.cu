@@ -98,6 +98,18 @@ void attention_online(float* out, const float* q, const float* k, const float* v
 constexpr int queries = 8;  // of a block in tiled_kernel: a warp for each
 constexpr int keys = 32;    // of a tile
 
+/// Keys and values of head g, from key `begin` on, for the whole block.  k_tile, v_tile: (keys, D), in shared memory
+__device__ void load_tiles(float* k_tile, float* v_tile, const float* k, const float* v, int begin, int g,
+                           AttentionShape n) {
+  // >>> all threads bring keys and values from `begin` on into the tiles, as many as there are; then wait
+  for (int i = threadIdx.x; i < min(keys, n.S - begin) * n.D; i += blockDim.x) {
+    const size_t from = (size_t(begin + i / n.D) * n.G + g) * n.D + i % n.D;
+    k_tile[i] = k[from], v_tile[i] = v[from];
+  }
+  __syncthreads();
+  // <<<
+}
+
 /// A block for 8 queries of a head. Tile by tile it brings keys and values into shared memory, once for all of them.
 __global__ void tiled_kernel(float* out, const float* q, const float* k, const float* v, AttentionShape n) {
   DYNAMIC_SHARED(float, k_tile);        // (keys, D)
@@ -108,14 +120,7 @@ __global__ void tiled_kernel(float* out, const float* q, const float* k, const f
   Online o;
   const int last = n.S - n.T + min(first + queries, n.T) - 1;  // the last key that any query of this block sees
   for (int begin = 0; begin <= last; begin += keys) {
-    // >>> all threads bring keys and values from `begin` on into the tiles, as many as there are; then wait
-    for (int i = threadIdx.x; i < min(keys, n.S - begin) * n.D; i += blockDim.x) {
-      const size_t from = (size_t(begin + i / n.D) * n.G + g) * n.D + i % n.D;
-      k_tile[i] = k[from], v_tile[i] = v[from];
-    }
-    __syncthreads();
-    // <<<
-
+    load_tiles(k_tile, v_tile, k, v, begin, g, n);
     // >>> take in those keys of the tile that query t sees, when there is such a query
     const int end = t < n.T ? min(begin + keys, n.S - n.T + t + 1) : begin;
     for (int s = begin; s < end; ++s)
@@ -184,6 +189,61 @@ void attention_split(float* out, float* partial, const float* q, const float* k,
                      const int* position, CacheShape n, int splits, cudaStream_t stream) {
   launch(split_kernel, {dim3(splits, n.H, n.N), warp_size, 0, stream}, partial, q, k, v, sequence, position, n);
   launch(combine_kernel, {dim3(n.H, n.N), 64, 0, stream}, out, partial, splits, n.D);
+}
+
+static_assert(keys == warp_size);  // lane i has the score of key i of a tile
+
+/// Takes in the keys of a tile at once. Lane i has the score of key i, and -∞ where the query does not see that key; it
+/// sees the first `count`, one at least.  v_tile: (keys, D)
+__device__ void take_tile(Online& o, float score, int count, const float* v_tile, int D) {
+  const int lane = threadIdx.x % warp_size;
+  float weight = 0;  // of this lane's key
+  // >>> the new maximum, with the tile's; bring sum and values down to it, once; set `weight`, add the warp's to sum
+  const float largest = fmaxf(o.largest, warp_max(score)), old = expf(o.largest - largest);
+  weight = expf(score - largest);
+  o.sum = o.sum * old + warp_sum(weight);
+  for (int i = 0; i < most_each; ++i) o.values[i] *= old;
+  o.largest = largest;
+  // <<<
+
+  // >>> add the values of the tile, each times its key's weight, which is that of lane s for key s
+  for (int s = 0; s < count; ++s) {
+    const float weight_s = __shfl_sync(0xffffffff, weight, s);
+    for (int i = 0; i < most_each; ++i)
+      if (lane + i * warp_size < D) o.values[i] += weight_s * v_tile[s * D + lane + i * warp_size];
+  }
+  // <<<
+}
+
+/// As tiled_kernel, but the keys of a tile are taken in at once.
+__global__ void flash2_kernel(float* out, const float* q, const float* k, const float* v, AttentionShape n) {
+  DYNAMIC_SHARED(float, k_tile);        // (keys, D)
+  float* v_tile = k_tile + keys * n.D;  // (keys, D)
+  const int h = blockIdx.y, g = h / (n.H / n.G), lane = threadIdx.x % warp_size;
+  const int first = blockIdx.x * queries, t = first + threadIdx.x / warp_size;  // this block's and this warp's
+  const float* q_t = q + (size_t(min(t, n.T - 1)) * n.H + h) * n.D;             // q[t, h, :]
+  Online o;
+  const int last = n.S - n.T + min(first + queries, n.T) - 1;  // the last key that any query of this block sees
+  for (int begin = 0; begin <= last; begin += keys) {
+    load_tiles(k_tile, v_tile, k, v, begin, g, n);
+    // >>> this lane's score, and take_tile, where query t sees keys of the tile; then let nobody overwrite the tiles
+    const int count = t < n.T ? min(keys, n.S - n.T + t + 1 - begin) : 0;
+    float score = -INFINITY;
+    for (int i = 0; i < count; ++i) {
+      const float score_i = warp_dot(q_t, k_tile + i * n.D, n.D) / sqrtf(float(n.D));
+      if (i == lane) score = score_i;
+    }
+    if (count > 0) take_tile(o, score, count, v_tile, n.D);
+    __syncthreads();
+    // <<<
+  }
+  if (t < n.T) finish(out + (size_t(t) * n.H + h) * n.D, o, n.D);
+}
+
+void attention_flash2(float* out, const float* q, const float* k, const float* v, AttentionShape n,
+                      cudaStream_t stream) {
+  const size_t bytes = size_t(2) * keys * n.D * sizeof(float);
+  launch(flash2_kernel, {dim3(ceil_div(n.T, queries), n.H), queries * warp_size, bytes, stream}, out, q, k, v, n);
 }
 
 }  // namespace lesson_19

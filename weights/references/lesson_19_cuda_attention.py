@@ -64,9 +64,9 @@ def cases(lesson):
         rng, (T, S, H, G, D) = lesson.rng(f"attention_{what}"), shape
         return {"q": normal(rng, T, H, D) * np.float32(scale), "k": normal(rng, S, G, D), "v": normal(rng, S, G, D)}
 
-    functions = {run: run_attention for run in RUNGS} | {"attention_naive": run_naive, "attention_split": run_split}
-    for run in RUNGS:
-        function = functions[run]
+    functions = {run: run_attention for run in RUNGS} | {"attention_naive": run_naive}
+
+    def all_shapes(run, function):
         for what, shape, scale, says in (
                 ("one", (1, 1, 1, 1, 1), 1, "one query, one key, one number"),
                 ("two", (2, 2, 1, 1, 3), 1, "small enough to be read in full"),
@@ -79,6 +79,16 @@ def cases(lesson):
                 ("wide", (3, 40, 2, 2, 256), 1, "the widest head"),
                 ("large", (5, 40, 2, 1, 8), 40, "scores above 90, and the maximum comes late")):
             lesson.add(f"{run}_{what}", run, says, inputs(what, shape, scale), function)
+
+    def low(run, function, **more):
+        values = inputs("low", (1 if more else 2, 40, 2, 1, 8), 0.1) | more
+        values["q"] = np.float32(50) * (values["q"] + np.float32(1))
+        values["k"] = np.float32(0.1) * values["k"] - np.float32(1)
+        lesson.add(f"{run}_low", run, "every score is below -100: a maximum that begins at 0 leaves nothing", values,
+                   function)
+
+    for run in RUNGS:
+        all_shapes(run, functions[run])
     for what, (S, H, G, D), splits, scale, says in (
             ("one", (1, 1, 1, 1), 1, 1, "one key and one split"),
             ("two", (4, 1, 1, 3), 2, 1, "small enough to be read in full"),
@@ -90,20 +100,24 @@ def cases(lesson):
         values = inputs(f"split_{what}", (1, S, H, G, D), scale) | {"splits": np.int32(splits)}
         lesson.add(f"attention_split_{what}", "attention_split", says, values, run_split)
 
-    for run, function in functions.items():
-        values = inputs("low", (2 if run in RUNGS else 1, 40, 2, 1, 8), 0.1)
-        values["q"] = np.float32(50) * (values["q"] + np.float32(1))
-        values["k"] = np.float32(0.1) * values["k"] - np.float32(1)
-        if run not in RUNGS:
-            values["splits"] = np.int32(4)
-        lesson.add(f"{run}_low", run, "every score is below -100: a maximum that begins at 0 leaves nothing", values,
-                   function)
+    for run in RUNGS:
+        low(run, functions[run])
+    low("attention_split", run_split, splits=np.int32(4))
 
     rng, (B, S, H, G, D) = lesson.rng("attention_split_batch"), (3, 21, 4, 2, 6)
     values = {"q": normal(rng, 4, H, D), "k": normal(rng, B, S, G, D), "v": normal(rng, B, S, G, D),
               "sequence": integers(2, 0, 1, 0), "position": integers(20, 12, 0, 4), "splits": np.int32(4)}
     lesson.add("attention_split_batch", "attention_split",
                "four queries of three sequences, at positions that only the device knows", values, run_batch)
+
+    all_shapes("attention_flash2", run_attention)
+    low("attention_flash2", run_attention)
+    values = inputs("falls", (2, 40, 2, 1, 8), 0.1)
+    values["q"] = np.float32(50) * (values["q"] + np.float32(1))
+    values["k"] = np.float32(0.1) * values["k"]
+    values["k"][:32] += np.float32(1)
+    lesson.add("attention_flash2_falls", "attention_flash2",
+               "every score of the second tile is 100 lower than those of the first", values, run_attention)
 
 
 def make(root, seed):
