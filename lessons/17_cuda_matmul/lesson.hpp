@@ -1,4 +1,4 @@
-/// Lesson 17: a product that climbs a ladder of four rungs.
+/// Lesson 17: a product that climbs a ladder of five rungs.
 #pragma once
 
 #include "kernels/launch.cuh"
@@ -8,7 +8,7 @@ namespace lesson_17 {
 
 using namespace rungs;
 
-/// \name Four ways to the same product
+/// \name Five ways to the same product
 /// c = a · b.  c: (M, N); a: (M, K); b: (K, N); row-major, in the memory of the device, each beginning at a multiple of
 /// 16 bytes, as cudaMalloc gives it. Any sizes. None waits for its kernel.
 ///@{
@@ -24,6 +24,9 @@ void matmul_registers(float* c, const float* a, const float* b, int M, int N, in
 
 /// The same, moving four floats at a time.
 void matmul_vectorized(float* c, const float* a, const float* b, int M, int N, int K, cudaStream_t stream);
+
+/// The same with 8 by 8 sums for each thread: two groups of four rows, and two of four columns.
+void matmul_8x8(float* c, const float* a, const float* b, int M, int N, int K, cudaStream_t stream);
 ///@}
 
 }  // namespace lesson_17

@@ -166,4 +166,68 @@ void matmul_vectorized(float* c, const float* a, const float* b, int M, int N, i
   launch(vectorized_kernel, {grid, block, 0, stream}, c, a, b, M, N, K);
 }
 
+// ---- Rung 5: eight by eight ----
+
+constexpr int eight = 2 * each;     // a thread makes eight by eight elements of c
+constexpr int wide = 2 * big;       // a block makes wide by wide elements of c
+constexpr int shallow = depth / 2;  // columns of a, and rows of b, in a tile
+
+/// Where number i of a thread's eight rows is among the `wide` rows of its block, and number i of its columns among the
+/// columns: two groups of four neighbours, `big` apart.  thread: its y for the rows, its x for the columns
+__device__ int place_of(int i, int thread) {
+  int place = 0;
+  // >>> numbers 0 to 3 in the first `big`, 4 to 7 in the second, each time at the four of this thread
+  place = i / each * big + thread * each + i % each;
+  // <<<
+  return place;
+}
+
+__global__ void eight_kernel(float* c, const float* a, const float* b, int M, int N, int K) {
+  alignas(16) __shared__ float a_tile[shallow][wide];  // on its side, as on rung 4
+  alignas(16) __shared__ float b_tile[shallow][wide];
+  const int x = threadIdx.x, y = threadIdx.y, thread = y * across + x;
+  const int row0 = blockIdx.y * wide, column0 = blockIdx.x * wide;
+  float sums[eight][eight] = {};  // (i, j): row row0 + place_of(i, y) and column column0 + place_of(j, x) of c
+  for (int k0 = 0; k0 < K; k0 += shallow) {
+    // >>> four floats of either tile by each thread, as on rung 4, for tiles of these sizes
+    const int row = thread / (shallow / 4), k = thread % (shallow / 4) * 4;
+    const float4 of_a = load_four(a, M, K, row0 + row, k0 + k);
+    a_tile[k][row] = of_a.x, a_tile[k + 1][row] = of_a.y, a_tile[k + 2][row] = of_a.z, a_tile[k + 3][row] = of_a.w;
+    const int k_of_b = thread / (wide / 4), column = thread % (wide / 4) * 4;
+    *reinterpret_cast<float4*>(&b_tile[k_of_b][column]) = load_four(b, K, N, k0 + k_of_b, column0 + column);
+    // <<<
+
+    // >>> the products as on rung 4, 64 of them for each k; a float4 begins at place_of number 0, another at number 4
+    __syncthreads();
+    for (int k1 = 0; k1 < shallow; ++k1) {
+      alignas(16) float a_k[eight], b_k[eight];
+      for (int i = 0; i < eight; i += each) {
+        *reinterpret_cast<float4*>(&a_k[i]) = *reinterpret_cast<const float4*>(&a_tile[k1][place_of(i, y)]);
+        *reinterpret_cast<float4*>(&b_k[i]) = *reinterpret_cast<const float4*>(&b_tile[k1][place_of(i, x)]);
+      }
+      for (int m = 0; m < eight; ++m)
+        for (int n = 0; n < eight; ++n) sums[m][n] += a_k[m] * b_k[n];
+    }
+    __syncthreads();
+    // <<<
+  }
+  // >>> write the sums as on rung 4, in each row two fours
+  for (int i = 0; i < eight; ++i)
+    for (int j = 0; j < eight; j += each) {
+      const int row = row0 + place_of(i, y), column = column0 + place_of(j, x);
+      if (row >= M || column >= N) continue;
+      float* four = &c[size_t(row) * N + column];
+      if (N % 4 == 0)
+        *reinterpret_cast<float4*>(four) = make_float4(sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]);
+      else
+        for (int n = 0; n < min(each, N - column); ++n) four[n] = sums[i][j + n];
+    }
+  // <<<
+}
+
+void matmul_8x8(float* c, const float* a, const float* b, int M, int N, int K, cudaStream_t stream) {
+  const dim3 block(across, across), grid(ceil_div(N, wide), ceil_div(M, wide));
+  launch(eight_kernel, {grid, block, 0, stream}, c, a, b, M, N, K);
+}
+
 }  // namespace lesson_17
