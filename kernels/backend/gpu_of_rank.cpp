@@ -2,7 +2,7 @@
 
 #include <fstream>
 
-#include "kernels/backend/cuda_device.hpp"
+#include "kernels/device.hpp"
 #include "kernels/launch.cuh"
 #include "rungs/parallel/agree.hpp"
 
