@@ -134,6 +134,19 @@ TEST_CASE("with kernels written, a story runs through them, and is the library's
   CHECK(learner.types("generate " + story) == 0);
   CHECK(learner.out == text);
 
+  // Products are lesson 17's where lesson 21 has not passed, and sums lesson 16's.
+  std::filesystem::remove(learner.file("21_tensor_cores"));
+  for (const char* name : {"16_cuda_first", "17_cuda_matmul"}) learner.writes(name, saying(name, "launch("));
+  const std::string beginning = "--prompt 'Once upon a time' --temperature 0 --max-tokens 4";
+  CHECK(learner.types("generate --mine --backend cuda --on emulator " + beginning) == 0);
+  CHECK(lines_with("runs ", learner.text) == std::set<std::string>{"runs 16_cuda_first", "runs 17_cuda_matmul",
+                                                                   "runs 18_cuda_reduce", "runs 19_cuda_attention"});
+  CHECK(learner.text == Contains("  17_cuda_matmul    matmul_vectorized, where 21 takes no part\n"));
+  CHECK(learner.text == Contains("  21_tensor_cores   matmul_pipeline, for weights in bf16  not started"));
+  const std::string begun = learner.out;
+  CHECK(learner.types("generate " + beginning) == 0);
+  CHECK(learner.out == begun);
+
   CHECK(learner.types("generate --mine --backend cuda-naive " + story) == 2);
   CHECK(learner.text == Contains("--mine runs your kernels: --backend cuda, or cpu"));
 }
