@@ -207,4 +207,27 @@ TEST_CASE("what nvcc makes of a file is checked without a GPU: its bounds, and v
   CHECK(learner.text == Contains("06_causal_mask has no kernels, which --on ptx is for"));
 }
 
+TEST_CASE("what nvcc makes of graphs and of tensor cores is checked without a GPU, too") {
+  Learner learner;
+  const std::string llama = "20_cuda_llama", tensor_cores = "21_tensor_cores";
+  learner.writes(llama, solution_of(llama));
+  if (learner.types("check 20 --on ptx") == 2) {
+    CHECK(learner.text == Contains("--on ptx runs what nvcc makes of your file: "));
+    MESSAGE("SKIPPED: ", learner.text);
+    return;
+  }
+  CHECK(learner.text == Contains("Pass rate: 100.00%"));
+  learner.writes(llama, replaced(solution_of(llama), "i < steps; ++i) CUDA", "i + 1 < steps; ++i) CUDA"));
+  CHECK(learner.types("check 20 --on ptx") == 1);
+  CHECK(learner.text == Contains("tokens is the first tensor that differs"));
+
+  learner.writes(tensor_cores, solution_of(tensor_cores));
+  CHECK(learner.types("check 21 --on ptx") == 0);
+  CHECK(learner.text == Contains("Pass rate: 100.00%"));
+  const std::string second = "b_fragment[1] = pair_of(b_n, k0 + 2 * number + ";
+  learner.writes(tensor_cores, replaced(solution_of(tensor_cores), second + "8", second + "4"));
+  CHECK(learner.types("check 21 --on ptx") == 1);
+  CHECK(learner.text == Contains("c is the first tensor that differs"));
+}
+
 TEST_SUITE_END();

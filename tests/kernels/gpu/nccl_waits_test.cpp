@@ -14,6 +14,7 @@
 #include "kernels/backend/cuda_device.hpp"
 #include "kernels/backend/gpu_of_rank.hpp"
 #include "kernels/backend/nccl.hpp"
+#include "kernels/device.hpp"
 #include "kernels/launch.cuh"
 #include "rungs/parallel/thread_ranks.hpp"
 #include "support.hpp"
