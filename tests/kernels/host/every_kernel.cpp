@@ -1,7 +1,7 @@
 // When all tests have run, each kernel of the program must have been launched by one of them: each instantiation of a
 // template, too, since a launcher chooses between them by the sizes that it is given. RUNGS_EVERY_KERNEL names a file
-// for the largest block of each, in threads and bytes of dynamic shared memory, from which gpu/resources.sh finds how many
-// a multiprocessor holds.
+// for the largest block of each, in threads and bytes of dynamic shared memory, from which gpu/resources.sh finds how
+// many a multiprocessor holds.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
