@@ -224,6 +224,19 @@ TEST_CASE("Ctrl-C finishes what runs, and a port that is taken or an address for
   CHECK(server.status() == 0);
 }
 
+TEST_CASE("bench serve --peer gives another server the same requests") {
+  Server server({"--slots", "4"});
+  const Folder folder;
+  const std::string command = "'" RUNGS_COMMAND "' bench serve --requests 6 --slots 4 --json --peer http://127.0.0.1:" +
+                              std::to_string(server.port) + " >" + (folder / "out").string();
+  CHECK(std::system(command.c_str()) == 0);
+  const json modes = json::parse(read_text(folder / "out"))["modes"];
+  REQUIRE(modes.size() == 4);
+  CHECK(modes[3]["mode"] == "the peer, over HTTP");
+  CHECK(modes[3]["tokens_per_second"] > 0);
+  CHECK(server.count("requests_finished_total") == 6);
+}
+
 TEST_CASE("bench serve --clients loses no request of a server that lives, watches its memory, and sees one that dies") {
   Server server({"--slots", "4"});
   const Folder folder;

@@ -80,12 +80,14 @@ Served serve(Model& model, const std::vector<Arrival>& trace, const BatchingOpti
 
 struct Mode {
   const char* name;
-  bool continuous, prefix_caching, over_http = false;
+  bool continuous, prefix_caching;
+  std::string BenchServeCommand::*server = nullptr;  ///< which is asked over HTTP; null: the engine in this process
 };
 constexpr Mode modes[] = {{"static batches", false, false},
                           {"continuous batches", true, false},
                           {"continuous, shared prefixes", true, true},
-                          {"over HTTP", true, true, true}};
+                          {"over HTTP", true, true, &BenchServeCommand::http},
+                          {"the peer, over HTTP", true, true, &BenchServeCommand::peer}};
 
 ordered_json to_json(const Mode& mode, const Served& s, int64_t requests) {
   ordered_json j{{"mode", mode.name},
@@ -135,9 +137,9 @@ int bench_serve(const BenchServeCommand& command) {
                machine(), command.requests, command.slots, "", "tokens/s", "requests/s", "first token, 50/95/99%",
                "between, 50/95/99%", "scheduler");
   for (const Mode& mode : modes) {
-    if (mode.over_http && command.http.empty()) continue;
+    if (mode.server && (command.*mode.server).empty()) continue;
     options.continuous = mode.continuous, options.prefix_caching = mode.prefix_caching;
-    const Served s = mode.over_http ? serve_over_http(command.http, trace) : serve(*model, trace, options);
+    const Served s = mode.server ? serve_over_http(command.*mode.server, trace) : serve(*model, trace, options);
     report["modes"].push_back(to_json(mode, s, command.requests));
     if (command.json) continue;
     const auto three = [](const std::vector<double>& v) {

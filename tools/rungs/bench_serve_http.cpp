@@ -48,7 +48,8 @@ class EventReader {
       seen_.wrong = event["error"]["message"];
     } else if (event.contains("usage")) {
       seen_.tokens = event["usage"]["completion_tokens"];
-      seen_.found = event["usage"]["prompt_tokens_details"]["cached_tokens"];
+      if (event["usage"].contains("prompt_tokens_details"))  // not every server says it
+        seen_.found = event["usage"]["prompt_tokens_details"].value("cached_tokens", 0);
     } else {
       const double at = now();
       if (began_)

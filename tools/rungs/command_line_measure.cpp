@@ -69,6 +69,10 @@ void add_measuring(CommandLine& line) {
   serve->add_option("--seed", s.seed, "of times, lengths and prompts")->capture_default_str();
   serve->add_option("--http", s.http, "the same against a running `rungs serve` of this model, too")->type_name("URL");
   serve
+      ->add_option("--peer", s.peer,
+                   "the same against another server of this model that speaks the same protocol, as llama.cpp's does")
+      ->type_name("URL");
+  serve
       ->add_option("--clients", s.clients,
                    "in place of all that: so many clients ask the server at --http without pause; counts what is lost, "
                    "and watches its memory")

@@ -244,6 +244,7 @@ struct BenchServeCommand {
   int64_t shared = 0;                 ///< tokens that every prompt begins with
   int64_t seed = 1;
   std::string http = {};  ///< of a running `rungs serve`, which gets the same trace; "": none
+  std::string peer = {};  ///< of a server that is not ours, which gets it, too; "": none
   int64_t clients = 0;    ///< that ask it without pause, in place of the trace; 0: none
   double minutes = 10;    ///< for so long
   std::string out = {};   ///< .json; "": none

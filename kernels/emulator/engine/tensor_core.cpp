@@ -66,8 +66,9 @@ float add_products(float sum, const Line& a, const Line& b, int begin, int fract
   int largest = exponent_of(sum, lowest_exponent);
   for (int k = begin; k < begin + group; ++k) largest = std::max(largest, a.exponent[k] + b.exponent[k]);
   if (largest >= not_finite / 2) {
-    for (int k = begin; k < begin + group; ++k) sum += float(a.value[k] * b.value[k]);
-    return sum;
+    double total = sum;
+    for (int k = begin; k < begin + group; ++k) total += a.value[k] * b.value[k];
+    return float(total);
   }
   // In units of the last bit that takes part. A product is below 4 · 2^largest, so it fits into an int32_t.
   const double scale = power_of_two(fraction_bits - largest);
