@@ -2,15 +2,15 @@
 /// where their sums go.
 #pragma once
 
+#include "kernels/device.hpp"
 #include "kernels/gemv/chunks.cuh"
 #include "kernels/overlap.cuh"
 #include "kernels/warp.cuh"
 
 namespace rungs {
 
-constexpr int gemv_rows_per_warp = 4;    ///< weight rows that a warp walks along together
-constexpr int gemv_warps = 8;            ///< of a block
-constexpr int gemv_enough_warps = 4096;  ///< in all, about as many as a large GPU holds at a time
+constexpr int gemv_rows_per_warp = 4;  ///< weight rows that a warp walks along together
+constexpr int gemv_warps = 8;          ///< of a block
 
 /// Four sums over a warp at once: lane l gets that of x[l % 4]. In the first two steps the lanes that exchange split
 /// the numbers between them, so that 6 shuffles do, where four times warp_sum takes 20.
@@ -138,8 +138,10 @@ void launch_gemv_rows(const JobOf& job_of, const float* x, int N, int K, int C, 
   using Job = decltype(job_of(0));
   if (K == 0) return;
   constexpr int elements = 32 * chunk<typename Job::W>;  // of a row that a warp takes in one step
+  // Twice as many as the device holds at a time with 128 registers a thread.
+  const int enough_warps = 32 * attribute_of_device(cudaDevAttrMultiProcessorCount);
   int share = 1;
-  while (share < gemv_warps && ceil_div(K, gemv_rows_per_warp) * share < gemv_enough_warps && C >= 4 * elements * share)
+  while (share < gemv_warps && ceil_div(K, gemv_rows_per_warp) * share < enough_warps && C >= 4 * elements * share)
     share *= 2;
   const int blocks = ceil_div(K, gemv_rows_per_warp * (gemv_warps / share));
   for (int n = 0, rows; n < N; n += rows) {
