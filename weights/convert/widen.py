@@ -1,8 +1,8 @@
 """A trained LLaMA in a larger shape: the same function at the cost of the larger one.
 
-    python3 widen.py FROM TO --width 768 --layers 12 --heads 12 --ffn 2048 [--kv-heads N] [--vocab N] [--context N]
+    python3 widen.py FROM TO --width 768 --layers 12 --heads 12 --ffn 2048 [--kv-heads N] [--vocab N] [--context N] [--dtype f32]
 
-needs: numpy. Reads weights in bf16 or f32 and writes f32; `rungs convert TO OTHER --dtype bf16` rounds them.
+needs: numpy. Reads weights in bf16 or f32. Writes bf16, to which the weights that grow are rounded, or f32.
 
 A benchmark of speculative decoding needs two models that agree as trained ones do, and that cost what models of their sizes
 cost. Ours are small. So the larger shape holds the small model among zeros (function-preserving growth: Chen, Goodfellow and
@@ -29,7 +29,7 @@ from pathlib import Path
 
 import numpy as np
 
-CONSTANT = 1e-2  # in the channel that every token has: its square changes the mean of squares by less than 1e-6 of it
+CONSTANT = 2 ** -7  # in the channel that every token has: its square changes the mean of squares by less than 1e-6 of it
 
 
 def read(folder):
@@ -51,18 +51,23 @@ def read(folder):
     return tensors
 
 
-def write(folder, tensors):
+def in_bf16(values):
+    bits = values.astype("<f4").view("<u4")
+    return ((bits + 0x7fff + (bits >> 16 & 1)) >> 16).astype("<u2")  # to the nearest, of two to the even one
+
+
+def write(folder, tensors, dtype):
     header, at = {}, 0
     for name, values in tensors.items():
-        size = values.size * 4
-        header[name] = {"dtype": "F32", "shape": list(values.shape), "data_offsets": [at, at + size]}
+        size = values.size * (2 if dtype == "bf16" else 4)
+        header[name] = {"dtype": dtype.upper(), "shape": list(values.shape), "data_offsets": [at, at + size]}
         at += size
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     with open(folder / "model.safetensors", "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
         for values in tensors.values():
-            file.write(values.astype("<f4").tobytes())
+            file.write((in_bf16(values) if dtype == "bf16" else values.astype("<f4")).tobytes())
 
 
 def among_zeros(block, rows, columns):
@@ -90,6 +95,7 @@ def main():
         parser.add_argument(f"--{option}", type=int, required=True)
     for option in ("kv-heads", "vocab", "context"):
         parser.add_argument(f"--{option}", type=int, default=0)
+    parser.add_argument("--dtype", choices=("bf16", "f32"), default="bf16")
     wanted = parser.parse_args()
 
     config = json.loads((wanted.source / "config.json").read_text())
@@ -120,7 +126,7 @@ def main():
     if more_words:
         embedding[:, C] = CONSTANT
         final[C] = 1
-        output[V:, C] = -1e6  # times a constant of about 0.01 over the root of the mean: far below any logit
+        output[V:, C] = -2 ** 20  # times that constant over the root of the mean: far below any logit
     tensors = {"model.embed_tokens.weight": embedding}
     for i in range(wanted.layers):
         name = f"model.layers.{i}."
@@ -144,17 +150,20 @@ def main():
     tensors["lm_head.weight"] = output
 
     config.update(hidden_size=width, num_hidden_layers=wanted.layers, num_attention_heads=heads, num_key_value_heads=kv_heads,
-                  head_dim=head, intermediate_size=wanted.ffn, vocab_size=words, tie_word_embeddings=False, torch_dtype="float32",
+                  head_dim=head, intermediate_size=wanted.ffn, vocab_size=words, tie_word_embeddings=False,
+                  torch_dtype={"bf16": "bfloat16", "f32": "float32"}[wanted.dtype],
                   rms_norm_eps=config["rms_norm_eps"] * C / width, rope_theta=config["rope_theta"] ** (head / D),
                   max_position_embeddings=wanted.context or config["max_position_embeddings"])
     wanted.target.mkdir(parents=True, exist_ok=True)
-    write(wanted.target, tensors)
+    write(wanted.target, tensors, wanted.dtype)
     (wanted.target / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     for name in ("tokenizer_config.json", "generation_config.json"):
         if (wanted.source / name).exists():
             shutil.copy(wanted.source / name, wanted.target / name)
     tokenizer = json.loads((wanted.source / "tokenizer.json").read_text())
-    tokenizer["model"]["vocab"].update({f"<unused {i}>": i for i in range(V, words)})
+    tokenizer.setdefault("added_tokens", []).extend(
+        {"id": i, "content": f"<unused {i}>", "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+        for i in range(V, words))
     (wanted.target / "tokenizer.json").write_text(json.dumps(tokenizer, ensure_ascii=False))
 
 
