@@ -34,6 +34,8 @@ compile() {  # shows what nvcc says, but for what ptxas was asked to report
 }
 export -f compile
 awk '{print; print "'"$folder"'/log_" NR}' "$folder/commands" | xargs -d '\n' -n 2 -P "${JOBS:-$(nproc)}" bash -c 'compile "$@"' _
-grep -h -A1 "Function properties" "$folder"/log_* | $(command -v c++filt || echo cat) | awk '/Function properties/ {kernel = $0; sub(/.* for /, "", kernel); sub(/\(.*/, "", kernel)}
-  / spill / && !/ 0 bytes spill stores, 0 bytes/ {print "  spills:" $0 ": " kernel}'
+cat "$folder"/log_* | $(command -v c++filt || echo cat) | awk '
+  /Compiling entry function/ {target = $NF; gsub(/\x27/, "", target)}
+  /Function properties/ {kernel = $0; sub(/.* for /, "", kernel); sub(/\(.*/, "", kernel)}
+  /[1-9][0-9]* bytes spill/ {sub(/.*stack frame, */, ""); printf "  %s: %s: %s\n", target, kernel, $0}'
 echo "$*: $(wc -l <"$folder/commands") files compiled in $((SECONDS - started)) s, no warning"
