@@ -92,7 +92,11 @@ Fiber::Fiber(void (*entry)(), int number) : size_(stack_bytes), entry_(entry), n
 }
 
 Fiber::~Fiber() {
-  if (entry_) munmap(low_ - guard_bytes, guard_bytes + size_);
+  if (!entry_) return;
+#ifdef RUNGS_ASAN
+  __asan_unpoison_memory_region(low_, size_);  // what is mapped here next is no stack
+#endif
+  munmap(low_ - guard_bytes, guard_bytes + size_);
 }
 
 void Fiber::restart() {
