@@ -92,6 +92,9 @@ TEST_CASE("tensor cores take numbers that f32 cannot hold in between, infinities
   CHECK(std::isnan(sum_of(0, {{infinity, 0}})));
   CHECK(std::isnan(sum_of(infinity, {{-infinity, 1}})));
   CHECK(std::isnan(sum_of(1, {{std::nanf(""), 0}})));
+  // A finite product is no infinity, however far beyond f32 it is, so it cannot take one away.
+  CHECK(sum_of(0, {{infinity, 1}, {-0x1p120f, 0x1p120f}}) == infinity);
+  CHECK(sum_of(0, {{0x1p120f, 0x1p120f}, {-infinity, 1}}) == -infinity);
 }
 
 TEST_SUITE_END();
