@@ -237,6 +237,28 @@ TEST_CASE("bench serve --peer gives another server the same requests") {
   CHECK(server.count("requests_finished_total") == 6);
 }
 
+TEST_CASE("bench serve --peer takes a server that does not say how many tokens it found") {
+  httplib::Server peer;
+  std::atomic<int> asked = 0;
+  peer.Post("/v1/completions", [&](const httplib::Request&, httplib::Response& answer) {
+    ++asked;
+    answer.set_content(
+        "data: {\"choices\":[{\"text\":\"a\"}]}\n\ndata: {\"usage\":{\"completion_tokens\":1}}\n\ndata: [DONE]\n\n",
+        "text/event-stream");
+  });
+  const int port = peer.bind_to_any_port("127.0.0.1");
+  std::thread listens([&] { peer.listen_after_bind(); });
+  const Folder folder;
+  const std::string command =
+      "'" RUNGS_COMMAND "' bench serve --requests 3 --json --peer http://127.0.0.1:" + std::to_string(port) + " >" +
+      (folder / "out").string();
+  CHECK(std::system(command.c_str()) == 0);
+  peer.stop();
+  listens.join();
+  CHECK(asked == 3);
+  CHECK(json::parse(read_text(folder / "out"))["modes"][3]["prompt_tokens_found"] == 0);
+}
+
 TEST_CASE("bench serve --clients loses no request of a server that lives, watches its memory, and sees one that dies") {
   Server server({"--slots", "4"});
   const Folder folder;
