@@ -73,12 +73,12 @@ u32 swizzled(u32 address) { return address ^ (address >> 7 & 7) << 4; }
 // Products of warp groups.
 
 /// Element (row, column) of a matrix in the swizzle of 128 bytes, rows of 64 bf16 (PTX ISA 9.0, 9.7.15.5.1).
-Factor element(const Thread& t, u64 descriptor, u32 row, u32 column) {
+f32 element(const Thread& t, u64 descriptor, u32 row, u32 column) {
   const u32 begin = u32(descriptor & 0x3fff) << 4, eight_rows = u32(descriptor >> 32 & 0x3fff) << 4;
   const u32 address = begin + row / 8 * eight_rows + row % 8 * 128 + column * 2;
   u16 bits;
   std::memcpy(&bits, find(t, Space::shared, swizzled(address), 2), 2);
-  return factor_of(from_bf16(bits));
+  return from_bf16(bits);
 }
 
 /// sum (64, 256), a (64, 16), b (256, 16). Thread t holds of the sum what PTX ISA 9.0, 9.7.15.5.1 says.
@@ -86,8 +86,8 @@ void multiply(const Product& product) {
   static Factors a[64], b[256];
   Thread* threads = product.threads;
   for (u32 k = 0; k < 16; ++k) {
-    for (u32 row = 0; row < 64; ++row) a[row][k] = element(*threads, product.a, row, k);
-    for (u32 row = 0; row < 256; ++row) b[row][k] = element(*threads, product.b, row, k);
+    for (u32 row = 0; row < 64; ++row) a[row].put(k, element(*threads, product.a, row, k));
+    for (u32 row = 0; row < 256; ++row) b[row].put(k, element(*threads, product.b, row, k));
   }
   for (u32 t = 0; t < 128; ++t)
     for (u32 n = 0; n < 128; ++n) {

@@ -16,7 +16,7 @@ mutant() {
   cases+=("$2")
   mutants=$((mutants + 1))
   local said status=0 why=
-  said=$(RUNGS_DEVICE=$device RUNGS_PTX_MUTANT="$3|$4|$5|$6" timeout 120 "$program" -tc="$2" 2>&1) || status=$?
+  said=$(RUNGS_DEVICE=$device RUNGS_PTX_MUTANT="$3|$4|$5|$6" timeout 120 "$program" -aa=1 -tc="$2" 2>&1) || status=$?
   [[ $said == *"PTX mutant: "* ]] || why="no line of the PTX matches: $5"
   [ $status = 0 ] && why=${why:-"every test passed"}
   [ $status -lt 124 ] || why=${why:-"the program ended with status $status"}

@@ -19,16 +19,13 @@ struct Adder {
 };
 inline constexpr Adder ampere{8, 24}, hopper{16, 25};
 
-/// A float and what it is made of: significand · 2^(exponent - 23).
-struct Factor {
-  f32 value;
-  s32 exponent;
-  s64 significand;
-};
-Factor factor_of(f32 x);
+/// 16 factors, of a row of a or a column of b, and what they are made of: significand · 2^(exponent - 23).
+struct Factors {
+  std::array<f32, 16> value{};
+  std::array<s32, 16> exponent{}, significand{};
 
-/// 16 factors: of a row of a, or a column of b.
-using Factors = std::array<Factor, 16>;
+  void put(u32 k, f32 x);
+};
 
 /// c + a · b
 f32 add_products(f32 c, const Factors& a, const Factors& b, Adder adder);

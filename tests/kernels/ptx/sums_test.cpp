@@ -19,8 +19,7 @@ static constexpr f32 infinity = std::numeric_limits<f32>::infinity();
 
 static f32 sum_of(f32 c, const Pairs& pairs, Adder adder) {
   Factors a, b;
-  a.fill(factor_of(0)), b.fill(factor_of(0));
-  for (size_t k = 0; k < pairs.size(); ++k) a[k] = factor_of(pairs[k].first), b[k] = factor_of(pairs[k].second);
+  for (u32 k = 0; k < pairs.size(); ++k) a.put(k, pairs[k].first), b.put(k, pairs[k].second);
   return add_products(c, a, b, adder);
 }
 static Pairs times(size_t count, f32 a, f32 b) { return Pairs(count, {a, b}); }

@@ -16,9 +16,7 @@ void need_all(u32 taking_part) {
 }
 
 /// The lower or the upper bf16 of a register.
-Factor half_of(const Thread& lane, u32 slot, u32 upper) {
-  return factor_of(from_bf16(u16(get<u32>(lane, slot) >> (16 * upper))));
-}
+f32 half_of(const Thread& lane, u32 slot, u32 upper) { return from_bf16(u16(get<u32>(lane, slot) >> (16 * upper))); }
 
 Adder adder() { return compute_capability() == 9 ? hopper : ampere; }
 
@@ -51,9 +49,9 @@ void multiply_m16n8k16(Thread* lanes, u32 taking_part, const Instruction& i) {
     const u32 group = lane / 4, pair = lane % 4 * 2;
     for (u32 n = 0; n < 2; ++n) {
       for (u32 k : {0u, 8u}) {
-        A[group][pair + k + n] = half_of(lanes[lane], a[k / 4], n);
-        A[group + 8][pair + k + n] = half_of(lanes[lane], a[k / 4 + 1], n);
-        B[group][pair + k + n] = half_of(lanes[lane], b[k / 8], n);
+        A[group].put(pair + k + n, half_of(lanes[lane], a[k / 4], n));
+        A[group + 8].put(pair + k + n, half_of(lanes[lane], a[k / 4 + 1], n));
+        B[group].put(pair + k + n, half_of(lanes[lane], b[k / 8], n));
       }
       C[group][pair + n] = get<f32>(lanes[lane], c[n]);
       C[group + 8][pair + n] = get<f32>(lanes[lane], c[2 + n]);
@@ -110,8 +108,8 @@ void multiply_fragments(Thread* lanes, u32 taking_part, const Instruction& i) {
   need_all(taking_part);
   Factors A[16], B[16];  // B: column first
   for (u32 at = 0; at < 256; ++at) {
-    A[at / 16][at % 16] = half_of(lanes[at / 8], i.slot[8 + at % 8 / 2], at % 2);
-    B[at / 16][at % 16] = half_of(lanes[at / 8], i.slot[12 + at % 8 / 2], at % 2);
+    A[at / 16].put(at % 16, half_of(lanes[at / 8], i.slot[8 + at % 8 / 2], at % 2));
+    B[at / 16].put(at % 16, half_of(lanes[at / 8], i.slot[12 + at % 8 / 2], at % 2));
   }
   for (u32 at = 0; at < 256; ++at) {
     const f32 sum = get<f32>(lanes[at / 8], i.slot[16 + at % 8]);
