@@ -16,10 +16,10 @@ std::string ints(const std::vector<int64_t>& numbers) {
   return text;
 }
 
-/// Floats 0, 1, 2, ... from `first` on.
-std::string counting(int64_t count, int64_t first = 0) {
+/// Floats 0, 1, 2, ... from `begin` on.
+std::string counting(int64_t count, int64_t begin = 0) {
   std::string text;
-  for (int64_t i = 0; i < count; ++i) text += bytes(float(first + i));
+  for (int64_t i = 0; i < count; ++i) text += bytes(float(begin + i));
   return text;
 }
 

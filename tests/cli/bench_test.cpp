@@ -14,7 +14,7 @@ TEST_SUITE_BEGIN("cli");
 
 namespace {
 
-struct Files {
+struct BenchFiles {
   TinyModel model;
   Folder folder;
   std::string bench = "bench cache --model " + model.path.string() + " --out " + (folder / "cache.json").string() + " ";
@@ -23,7 +23,7 @@ struct Files {
 }  // namespace
 
 TEST_CASE("bench cache without gnuplot says so, and still prints the table and writes the report") {
-  const Files f;
+  const BenchFiles f;
   const Outcome run = run_rungs(f.bench + "--lengths 4,8 --tokens 6", "PATH=/nowhere");
   CHECK(run.status == 0);
   CHECK(run.out.find("prompt (tokens)   without (s)      with (s)     ratio") != std::string::npos);
@@ -41,7 +41,7 @@ TEST_CASE("bench cache draws the pictures where gnuplot is installed") {
     MESSAGE("SKIPPED: gnuplot is not installed");
     return;
   }
-  const Files f;
+  const BenchFiles f;
   const Outcome run = run_rungs(f.bench + "--lengths 4,8 --tokens 6");
   CHECK(run.status == 0);
   CHECK(f.folder.files() == std::vector<std::string>{"cache.json", "cache.png", "cache.svg"});
@@ -53,7 +53,7 @@ TEST_CASE("bench cache draws the pictures where gnuplot is installed") {
 }
 
 TEST_CASE("bench cache refuses lengths that cannot be measured") {
-  const Files f;
+  const BenchFiles f;
   check_fails(f.bench + "--lengths 0", 2, "lengths: wanted at least 1, found 0");
   check_fails(f.bench + "--lengths 4,20 --tokens 5", 2,
               "lengths: a prompt of 20 and 5 tokens more are past the end of the model's context of 24");

@@ -138,8 +138,8 @@ TEST_CASE("convert quantizes into a GGUF file, says the error of each tensor, an
   out.replace(out.find(q4), q4.size(), "q4.gguf");
   CHECK(out == golden("convert_q4_0", out));
 
-  const Outcome json = run_rungs("convert " + stories + " " + f32 + " --json");
-  const auto report = nlohmann::json::parse(json.out);
+  const Outcome converted = run_rungs("convert " + stories + " " + f32 + " --json");
+  const auto report = nlohmann::json::parse(converted.out);
   CHECK(report["bytes"].get<uint64_t>() < std::filesystem::file_size(f32));
   CHECK(report["quantized"].empty());
   const std::string prompt = " --prompt 'Once upon a time' --max-tokens 30 --temperature 0";

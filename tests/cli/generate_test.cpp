@@ -10,7 +10,7 @@ TEST_SUITE_BEGIN("cli");
 
 namespace {
 
-struct Files {
+struct GenerateFiles {
   TinyModel model;
   Folder folder;
   std::string generate = "generate --model " + model.path.string() + " ", greedy = generate + "--temperature 0 ";
@@ -20,7 +20,7 @@ struct Files {
 }  // namespace
 
 TEST_CASE("generate prints the continuation of a prompt, with and without the cache, and the prompt where asked") {
-  const Files f;
+  const GenerateFiles f;
   const Outcome run = run_rungs(f.greedy + "--prompt 'the cat sat' --max-tokens 12");
   CHECK(run.status == 0);
   CHECK(run.err == "");
@@ -41,7 +41,7 @@ TEST_CASE("a cache in fewer bits tells the same story, and what cannot have one 
     CHECK(run.out == exact.out);
   }
   CHECK(run_rungs(story + "--json --cache-dtype q8_0").out.find("\"cache_dtype\": \"q8_0\"") != std::string::npos);
-  const Files f;  // heads of 16
+  const GenerateFiles f;  // heads of 16
   const Outcome narrow = run_rungs(f.greedy + "--prompt 'the cat' --cache-dtype q8_0");
   CHECK(narrow.status == 2);
   CHECK(narrow.err.find("a KV cache in q8_0: wanted heads of a multiple of 32, found ") != std::string::npos);
@@ -52,7 +52,7 @@ TEST_CASE("a cache in fewer bits tells the same story, and what cannot have one 
 
 TEST_CASE(
     "what is not said is as in Meta's own program: temperature 0.6, top-p 0.9, 64 tokens or the end of the context") {
-  const Files f;
+  const GenerateFiles f;
   const std::string model = "generate --prompt 'the cat' --model " + f.model.path.string();
   const Outcome usual = run_rungs(model), said = run_rungs(model + " --temperature 0.6 --top-p 0.9 --max-tokens 64");
   CHECK(usual.status == 0);
@@ -64,7 +64,7 @@ TEST_CASE(
 }
 
 TEST_CASE("several prompts on the command line are continued as those of a file, each as it would be alone") {
-  const Files f;
+  const GenerateFiles f;
   write_file(f.folder / "prompts", "the cat\na\n");
   const Outcome file = run_rungs(f.greedy + "--max-tokens 6 --prompts " + f.file("prompts"));
   const Outcome line = run_rungs(f.greedy + "--max-tokens 6 --prompt 'the cat' --prompt a");
@@ -73,7 +73,7 @@ TEST_CASE("several prompts on the command line are continued as those of a file,
 }
 
 TEST_CASE("interactive: prompts line by line until an empty one, and what is wrong with one does not end the rest") {
-  const Files f;
+  const GenerateFiles f;
   const auto alone = [&](const char* prompt) {
     return run_rungs(f.greedy + "--max-tokens 6 --prompt '" + prompt + "'").out;
   };
@@ -90,7 +90,7 @@ TEST_CASE("interactive: prompts line by line until an empty one, and what is wro
 }
 
 TEST_CASE("--context limits a text, and --stats says how fast it came") {
-  const Files f;
+  const GenerateFiles f;
   const Outcome run = run_rungs(f.greedy + "--prompt 'the cat' --context 8 --json");
   const json out = json::parse(run.out);
   CHECK(out["sequences"][0]["tokens"].size() == 5);
@@ -103,7 +103,7 @@ TEST_CASE("--context limits a text, and --stats says how fast it came") {
 }
 
 TEST_CASE("--tokenizer names another one than the model's") {
-  const Files f;
+  const GenerateFiles f;
   const std::string moved = f.file("moved.json");
   std::filesystem::rename(f.model.folder / "vocabulary.json", moved);
   CHECK(run_rungs(f.greedy + "--max-tokens 4").status == 3);
@@ -113,7 +113,7 @@ TEST_CASE("--tokenizer names another one than the model's") {
 }
 
 TEST_CASE("a seed decides what is drawn") {
-  const Files f;
+  const GenerateFiles f;
   const std::string draws = f.generate + "--prompt 'the cat' --max-tokens 16 --temperature 1 --top-k 20 --top-p 0.95 ";
   const Outcome first = run_rungs(draws);
   CHECK(first.status == 0);
@@ -126,14 +126,14 @@ TEST_CASE("a seed decides what is drawn") {
 }
 
 TEST_CASE("without a prompt the model begins by itself") {
-  const Files f;
+  const GenerateFiles f;
   const Outcome run = run_rungs(f.greedy + "--max-tokens 4");
   CHECK(run.status == 0);
   CHECK(run.out == golden("generate_alone", run.out));
 }
 
 TEST_CASE("a trace shows positions, tokens and text of every step") {
-  const Files f;
+  const GenerateFiles f;
   for (const std::string cache : {"", "--no-cache"}) {
     const Outcome run = run_rungs(f.greedy + "--prompt 'the cat' --max-tokens 4 --trace " + cache);
     CHECK(run.status == 0);
@@ -142,7 +142,7 @@ TEST_CASE("a trace shows positions, tokens and text of every step") {
 }
 
 TEST_CASE("every line of a prompts file is continued as it would be alone") {
-  const Files f;
+  const GenerateFiles f;
   write_file(f.folder / "prompts", "the cat\na\r\non the mat");
   const Outcome run = run_rungs(f.greedy + "--prompts " + f.file("prompts") + " --max-tokens 6");
   CHECK(run.status == 0);
@@ -153,7 +153,7 @@ TEST_CASE("every line of a prompts file is continued as it would be alone") {
 }
 
 TEST_CASE("--json holds what a script needs") {
-  const Files f;
+  const GenerateFiles f;
   write_file(f.folder / "prompts", "the cat\na\n");
   const Outcome run = run_rungs(f.greedy + "--json --trace --echo --max-tokens 5 --prompts " + f.file("prompts"));
   CHECK(run.status == 0);
@@ -200,7 +200,7 @@ TEST_CASE("a .bin of llama2.c gives the text of the directory that it was made o
 }
 
 TEST_CASE("what a user gives wrongly is refused with status 2") {
-  const Files f;
+  const GenerateFiles f;
   const auto fails = [&](const std::string& arguments, const std::string& sentence) {
     check_fails(f.generate + arguments, 2, sentence);
   };
@@ -222,7 +222,7 @@ TEST_CASE("what a user gives wrongly is refused with status 2") {
 }
 
 TEST_CASE("a bad file is refused with status 3, naming it") {
-  const Files f;
+  const GenerateFiles f;
   const std::string prompts = f.file("prompts"), with_file = f.generate + "--max-tokens 4 --prompts " + prompts;
   check_fails(with_file, 3, prompts + ": cannot be opened: No such file or directory");
   const auto fails = [&](const std::string& content, const std::string& sentence) {
@@ -248,7 +248,7 @@ TEST_CASE("a bad file is refused with status 3, naming it") {
 }
 
 TEST_CASE("broken weights are named by the first tap that is not finite, with status 1") {
-  const Files f;
+  const GenerateFiles f;
   f.model.break_weight("layers.0.feed_forward.up.bias");
   check_fails(
       f.generate + "--json --max-tokens 4", 1,

@@ -120,10 +120,10 @@ TEST_CASE("progress names what was begun and what is next, for people and for sc
   write_file(work / "03_layer_norm.cpp", "// mine\n");
   CHECK(learner(work, "progress").out == Contains("03_layer_norm       started"));
   CHECK(learner(work, "progress").out == Contains("watch 03\n"));
-  const auto json = nlohmann::json::parse(learner(work, "progress --json").out);
-  CHECK(json.at("passed") == 0);
-  CHECK(json.at("total") == lesson_names().size());
-  CHECK(json.at("lessons").at(2).at("state") == "started");
+  const auto shown = nlohmann::json::parse(learner(work, "progress --json").out);
+  CHECK(shown.at("passed") == 0);
+  CHECK(shown.at("total") == lesson_names().size());
+  CHECK(shown.at("lessons").at(2).at("state") == "started");
 }
 
 TEST_CASE("without a number the lesson whose file was saved last, and its file's name is a name") {

@@ -25,7 +25,7 @@ Tensor some_tokens(const Shape& shape, DType dtype) {
   return tokens;
 }
 
-struct Files {
+struct LogitsFiles {
   TinyModel model;
   Folder folder;
   std::string tokens = folder / "tokens.npy", out = folder / "out.npy";
@@ -49,7 +49,7 @@ void check_same(const Tensor& got, const Tensor& want) {
 }  // namespace
 
 TEST_CASE("logits in chunks of every size equal the whole, with and without the cache") {
-  const Files f;
+  const LogitsFiles f;
   save_npy(f.tokens, some_tokens({13}, DType::i32));
   const Tensor whole = f.run("--no-cache");
   CHECK(whole.shape() == Shape{13, 30});
@@ -59,7 +59,7 @@ TEST_CASE("logits in chunks of every size equal the whole, with and without the 
 }
 
 TEST_CASE("a batch of tokens gives each sequence its own logits, in int32 and int64") {
-  const Files f;
+  const LogitsFiles f;
   const Tensor batch = some_tokens({3, 7}, DType::i64);
   save_npy(f.tokens, batch);
   const Tensor together = f.run(""), chunked = f.run("--chunk 3"), uncached = f.run("--no-cache");
@@ -73,7 +73,7 @@ TEST_CASE("a batch of tokens gives each sequence its own logits, in int32 and in
 }
 
 TEST_CASE("the logits of a text are those of BOS and its tokens") {
-  const Files f;
+  const LogitsFiles f;
   Tensor tokens({3}, DType::i32);
   const int32_t the_cat[] = {0, 24, 25};
   std::copy_n(the_cat, 3, tokens.data<int32_t>());
@@ -87,7 +87,7 @@ TEST_CASE("the logits of a text are those of BOS and its tokens") {
 }
 
 TEST_CASE("the logits are the model's") {
-  const Files f;
+  const LogitsFiles f;
   const Tensor tokens = some_tokens({5}, DType::i32);
   save_npy(f.tokens, tokens);
   CpuOps ops;
@@ -100,7 +100,7 @@ TEST_CASE("the logits are the model's") {
 }
 
 TEST_CASE("--taps writes every tap with the dimensions that the tokens had") {
-  const Files f;
+  const LogitsFiles f;
   save_npy(f.tokens, some_tokens({2, 5}, DType::i32));
   const std::string whole = f.folder / "a", parts = f.folder / "b/c";
   const Tensor logits = f.run("--taps " + whole);
@@ -119,7 +119,7 @@ TEST_CASE("--taps writes every tap with the dimensions that the tokens had") {
 }
 
 TEST_CASE("tokens that cannot be used are refused with status 3, and nothing is written") {
-  const Files f;
+  const LogitsFiles f;
   check_fails(f.logits, 3, f.tokens + ": cannot be opened: No such file or directory");
   const auto fails = [&](const Tensor& tokens, const std::string& sentence) {
     save_npy(f.tokens, tokens);
@@ -144,7 +144,7 @@ TEST_CASE("tokens that cannot be used are refused with status 3, and nothing is 
 }
 
 TEST_CASE("an output that cannot be written leaves nothing behind") {
-  const Files f;
+  const LogitsFiles f;
   save_npy(f.tokens, some_tokens({3}, DType::i32));
   const std::string out = f.folder / "none/out.npy";
   const Outcome run = run_rungs("logits --model " + f.model.path.string() + " --tokens " + f.tokens + " --out " + out);
@@ -156,7 +156,7 @@ TEST_CASE("an output that cannot be written leaves nothing behind") {
 }
 
 TEST_CASE("broken weights are named, and no logits are written") {
-  const Files f;
+  const LogitsFiles f;
   save_npy(f.tokens, some_tokens({3}, DType::i32));
   f.model.break_weight("final_norm.weight");
   check_fails(f.logits + "--taps " + (f.folder / "taps").string(), 1,

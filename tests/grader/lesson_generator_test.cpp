@@ -16,7 +16,7 @@ using namespace rungs::test;
 
 namespace {
 
-const std::string solution =
+const std::string small_solution =
     "#include \"lesson.hpp\"\n"
     "\n"
     "namespace lesson_06 {\n"
@@ -49,13 +49,13 @@ std::string mistake(const std::string& change, const char* shows = "output") {
 std::string good() { return mistake("find = \"--x\"\nreplace = \"x -= 2\""); }
 
 /// A lesson in a folder of its own, taken apart.
-struct Lesson {
+struct SmallLesson {
   Folder folder;
   int status = 0;
   std::string says;
 
-  Lesson(const std::string& code, const std::string& mistakes, std::initializer_list<const char*> cases = {},
-         const char* file = "solution.cpp") {
+  SmallLesson(const std::string& code, const std::string& mistakes, std::initializer_list<const char*> cases = {},
+              const char* file = "solution.cpp") {
     const auto source = folder / "06_small", references = folder / "references", out = folder / "out";
     std::filesystem::create_directories(source);
     write_file(source / file, code);
@@ -78,7 +78,7 @@ struct Lesson {
 
 /// One that fails with this sentence.
 void fails(const std::string& code, const std::string& mistakes, const char* sentence) {
-  const Lesson l(code, mistakes);
+  const SmallLesson l(code, mistakes);
   CHECK(l.status == 1);
   CHECK(l.says == Contains(sentence));
 }
@@ -94,7 +94,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 TEST_SUITE_BEGIN("lesson_generator");
 
 TEST_CASE("the starter has the steps, and nothing of what was removed") {
-  const Lesson l(solution, head + good());
+  const SmallLesson l(small_solution, head + good());
   INFO(l.says);
   REQUIRE(l.status == 0);
   CHECK(l.made("starter.cpp") ==
@@ -120,8 +120,8 @@ TEST_CASE("the starter has the steps, and nothing of what was removed") {
 }
 
 TEST_CASE("a mistake is the solution with its change, in a namespace of its own") {
-  const Lesson l(solution,
-                 head + good() + replaced(mistake("region = 1\nbody = '''\n  y = 7;\n'''"), "\"m\"", "\"n\""));
+  const SmallLesson l(small_solution,
+                      head + good() + replaced(mistake("region = 1\nbody = '''\n  y = 7;\n'''"), "\"m\"", "\"n\""));
   INFO(l.says);
   REQUIRE(l.status == 0);
   const std::string code = l.made("mistakes.cpp");
@@ -133,7 +133,7 @@ TEST_CASE("a mistake is the solution with its change, in a namespace of its own"
 }
 
 TEST_CASE("every case is a test, and prompts are one together") {
-  const Lesson l(solution, head + good(), {"01_a", "02_prompt_b", "03_prompt_c"});
+  const SmallLesson l(small_solution, head + good(), {"01_a", "02_prompt_b", "03_prompt_c"});
   REQUIRE(l.status == 0);
   const std::string code = l.made("suites.cpp");
   CHECK(code == Contains("check_case(\"06_small\", \"01_a\")"));
@@ -142,7 +142,8 @@ TEST_CASE("every case is a test, and prompts are one together") {
 }
 
 TEST_CASE("a solution in CUDA has a starter and mistakes in CUDA and runs through run_kernels") {
-  const Lesson l(solution, head + mistake("find = \"--x\"\nreplace = \"x -= 2\"", "checker"), {}, "solution.cu");
+  const SmallLesson l(small_solution, head + mistake("find = \"--x\"\nreplace = \"x -= 2\"", "checker"), {},
+                      "solution.cu");
   INFO(l.says);
   REQUIRE(l.status == 0);
   CHECK(l.made("starter.cu") == Contains("not_written(\"step 2 of 2: count down\");"));
@@ -154,7 +155,7 @@ TEST_CASE("a solution in CUDA has a starter and mistakes in CUDA and runs throug
 }
 
 TEST_CASE("nothing is written again that does not change") {
-  const Lesson l(solution, head + good());
+  const SmallLesson l(small_solution, head + good());
   const auto starter = l.folder / "out" / "starter.cpp";
   const auto old = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
   std::filesystem::last_write_time(starter, old);
@@ -165,44 +166,47 @@ TEST_CASE("nothing is written again that does not change") {
 }
 
 TEST_CASE("regions") {
-  fails(replaced(solution, "  // <<<\n", ""), head + good(), "solution.cpp:13: a region begins inside a region");
-  fails(replaced(solution, "  // >>> y = x, \"quoted\"\n", ""), head + good(),
+  fails(replaced(small_solution, "  // <<<\n", ""), head + good(), "solution.cpp:13: a region begins inside a region");
+  fails(replaced(small_solution, "  // >>> y = x, \"quoted\"\n", ""), head + good(),
         "solution.cpp:8: a region ends that never");
-  fails(replaced(solution, "  // <<<\n  return x", "  return x"), head + good(), "a region does not end");
+  fails(replaced(small_solution, "  // <<<\n  return x", "  return x"), head + good(), "a region does not end");
   fails("namespace lesson_06 {\n}  // namespace lesson_06\n", head + good(), "or there is none");
   fails("", head + good(), "or there is none");
-  fails(replaced(solution, "// >>> count down", "// >>>"), head + good(), "solution.cpp:14: a region has no sentence");
-  fails(replaced(solution, "namespace lesson_06 {", "namespace lesson_07 {"), head + good(),
+  fails(replaced(small_solution, "// >>> count down", "// >>>"), head + good(),
+        "solution.cpp:14: a region has no sentence");
+  fails(replaced(small_solution, "namespace lesson_06 {", "namespace lesson_07 {"), head + good(),
         "wanted includes, then one");
 }
 
 TEST_CASE("changes") {
-  fails(solution, head + mistake("find = \"+++\"\nreplace = \"\""), "m: `find` matches nothing: +++");
-  fails(solution, head + mistake("find = \"x\"\nreplace = \"\""), "m: `find` matches more than once: x");
-  fails(solution, head + mistake("find = \"return y;\"\nreplace = \"\""), "m: `find` stands outside the regions");
-  fails(solution, head + mistake("find = \"\"\nreplace = \"y\""), "m: `find` is empty");
-  fails(solution, head + mistake("find = [\"--x\", \"y = secret\"]\nreplace = \"\""), "m: as many `replace` as `find`");
-  fails(solution, head + mistake("find = \"--x\""), "m: wanted `replace`");
-  fails(solution, head + mistake("region = 3\nbody = \"\""), "m: there is no region 3");
-  fails(solution, head + mistake("region = 0\nbody = \"\""), "m: there is no region 0");
-  fails(solution, head + mistake("region = 1"), "m: wanted `body`");
-  fails(solution, head + mistake("find = \"--x\"\nreplace = \"--x\""), "m: changes nothing");
+  fails(small_solution, head + mistake("find = \"+++\"\nreplace = \"\""), "m: `find` matches nothing: +++");
+  fails(small_solution, head + mistake("find = \"x\"\nreplace = \"\""), "m: `find` matches more than once: x");
+  fails(small_solution, head + mistake("find = \"return y;\"\nreplace = \"\""), "m: `find` stands outside the regions");
+  fails(small_solution, head + mistake("find = \"\"\nreplace = \"y\""), "m: `find` is empty");
+  fails(small_solution, head + mistake("find = [\"--x\", \"y = secret\"]\nreplace = \"\""),
+        "m: as many `replace` as `find`");
+  fails(small_solution, head + mistake("find = \"--x\""), "m: wanted `replace`");
+  fails(small_solution, head + mistake("region = 3\nbody = \"\""), "m: there is no region 3");
+  fails(small_solution, head + mistake("region = 0\nbody = \"\""), "m: there is no region 0");
+  fails(small_solution, head + mistake("region = 1"), "m: wanted `body`");
+  fails(small_solution, head + mistake("find = \"--x\"\nreplace = \"--x\""), "m: changes nothing");
 }
 
 TEST_CASE("fields") {
-  fails(solution, head, "wanted at least one [[mistake]]");
-  fails(solution, head + "mistake = [1]\n", "wanted each mistake as [[mistake]]");
-  fails(solution, good(), "wanted `pieces`");
-  fails(solution, head + mistake("find = \"--x\"\nreplace = \"\"", "sometimes"),
+  fails(small_solution, head, "wanted at least one [[mistake]]");
+  fails(small_solution, head + "mistake = [1]\n", "wanted each mistake as [[mistake]]");
+  fails(small_solution, good(), "wanted `pieces`");
+  fails(small_solution, head + mistake("find = \"--x\"\nreplace = \"\"", "sometimes"),
         "m: shows: wanted output, error, work, unstable or checker, found sometimes");
-  fails(solution, head + good() + good(), "m: stands twice");
-  fails(solution, head + replaced(good(), "name = \"m\"", "name = \"not a name\""), "not a name: wanted a C++ name");
-  fails(solution, head + replaced(good(), "says = ", "said = "), "m: wanted `says`");
-  fails(solution, head + "[[mistake]\n", "mistakes.toml:2: ");
+  fails(small_solution, head + good() + good(), "m: stands twice");
+  fails(small_solution, head + replaced(good(), "name = \"m\"", "name = \"not a name\""),
+        "not a name: wanted a C++ name");
+  fails(small_solution, head + replaced(good(), "says = ", "said = "), "m: wanted `says`");
+  fails(small_solution, head + "[[mistake]\n", "mistakes.toml:2: ");
 }
 
 TEST_CASE("files that are not there") {
-  const Lesson l(solution, head + good());
+  const SmallLesson l(small_solution, head + good());
   CHECK(WEXITSTATUS(std::system(fmt::format("'{}' /no/such/lesson a b 2>/dev/null", LESSON_GENERATOR).c_str())) == 1);
   CHECK(WEXITSTATUS(std::system(fmt::format("'{}' 2>/dev/null", LESSON_GENERATOR).c_str())) == 2);
 }

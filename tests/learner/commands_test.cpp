@@ -7,12 +7,6 @@
 using namespace rungs;
 using namespace rungs::test;
 
-static std::string with(std::string code, const std::string& from, const std::string& to) {
-  const size_t at = code.find(from);
-  REQUIRE(at != code.npos);
-  return code.replace(at, from.size(), to);
-}
-
 TEST_SUITE_BEGIN("learner");
 
 TEST_CASE("every lesson: the starter fails with its first step, and the solution in its place passes") {

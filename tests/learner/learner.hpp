@@ -30,6 +30,13 @@ struct Learner {
   void writes(const std::string& lesson, const std::string& code) { write_file(file(lesson), code); }
 };
 
+/// A file with a change. Fails where `from` is not in it.
+inline std::string with(std::string code, const std::string& from, const std::string& to) {
+  const size_t at = code.find(from);
+  REQUIRE(at != code.npos);
+  return code.replace(at, from.size(), to);
+}
+
 inline std::string solution_of(const std::string& lesson) { return read_text(lesson_called(lesson).solution); }
 
 }  // namespace rungs::test

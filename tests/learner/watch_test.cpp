@@ -17,12 +17,6 @@ std::string watch(const Learner& learner, const std::string& environment = "NO_C
          "' watch 1";
 }
 
-std::string with(std::string code, const std::string& from, const std::string& to) {
-  const size_t at = code.find(from);
-  REQUIRE(at != code.npos);
-  return code.replace(at, from.size(), to);
-}
-
 /// As editors do that write another file first.
 void replaces(const Learner& learner, const std::string& code) {
   write_file(learner.work / "new file", code);

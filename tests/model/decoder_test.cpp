@@ -185,11 +185,11 @@ TEST_CASE("a call outside the vocabulary, the context or the planned rows is ref
 }
 
 /// A copy of a small model whose tensors a test may change before it is saved.
-struct Copy {
+struct DecoderCopy {
   Folder folder;
   std::map<std::string, Tensor> tensors;
 
-  Copy() {
+  DecoderCopy() {
     const auto model = prompts().front().model();
     std::filesystem::copy_file(model / "config.json", folder / "config.json");
     const SafeTensors file(model / "model.safetensors");
@@ -203,15 +203,15 @@ struct Copy {
 };
 
 TEST_CASE("a checkpoint that does not fit its config is refused by the name of the tensor") {
-  Copy good;
+  DecoderCopy good;
   CHECK_NOTHROW(good.load());
   CpuOps ops;
   std::filesystem::remove(good.folder / "model.safetensors");
   CHECK_THROWS_WITH_AS(load_model(ops, good.folder.path()), Contains("model.safetensors: cannot be opened"), FileError);
 
-  for (const auto& [name, tensor] : Copy().tensors) {
+  for (const auto& [name, tensor] : DecoderCopy().tensors) {
     CAPTURE(name);
-    Copy missing, longer, wider;
+    DecoderCopy missing, longer, wider;
     missing.tensors.erase(name);
     CHECK_THROWS_WITH_AS(missing.load(),
                          Contains(("model.safetensors: " + name + ": wanted this tensor, found none").c_str()),
@@ -223,7 +223,7 @@ TEST_CASE("a checkpoint that does not fit its config is refused by the name of t
     wider.tensors[name] = converted(tensor, DType::f64);
     CHECK_THROWS_WITH_AS(wider.load(), Contains((name + ": wanted f32, found f64").c_str()), FileError);
   }
-  Copy turned, extra;
+  DecoderCopy turned, extra;
   Tensor& up = turned.tensors["layers.0.feed_forward.up.weight"];
   const Shape shape{up.dim(1), up.dim(0)};
   up = Tensor(shape);

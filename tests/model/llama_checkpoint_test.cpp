@@ -17,12 +17,12 @@ TEST_SUITE_BEGIN("model");
 namespace {
 
 /// A copy of a small LLaMA whose tensors and config a test may change before it is opened.
-struct Copy {
+struct CheckpointCopy {
   Folder folder;
   std::map<std::string, Tensor> tensors;
   nlohmann::json config;
 
-  explicit Copy(const std::string& name = "llama_mha") {
+  explicit CheckpointCopy(const std::string& name = "llama_mha") {
     const auto model = weights_directory() / "references/models" / name;
     config = nlohmann::json::parse(read_text(model / "config.json"));
     const SafeTensors file(model / "model.safetensors");
@@ -53,9 +53,9 @@ TEST_CASE("weights are views of the mapped file in the dtype that they have ther
 }
 
 TEST_CASE("a tensor that is missing, or of another shape or dtype, is refused by name and file") {
-  for (const auto& [name, tensor] : Copy().tensors) {
+  for (const auto& [name, tensor] : CheckpointCopy().tensors) {
     CAPTURE(name);
-    Copy missing, longer, whole;
+    CheckpointCopy missing, longer, whole;
     missing.tensors.erase(name);
     if (name != "lm_head.weight") missing.refused(name + ": wanted this tensor, found none");
     longer.tensors[name] =
@@ -64,13 +64,13 @@ TEST_CASE("a tensor that is missing, or of another shape or dtype, is refused by
     whole.tensors[name] = Tensor(tensor.shape(), DType::i32);
     whole.refused(name + ": wanted f32, bf16 or f16, found i32");
   }
-  Copy turned;
+  CheckpointCopy turned;
   turned.tensors["model.layers.1.mlp.up_proj.weight"] = Tensor({12, 20});
   turned.refused("model.layers.1.mlp.up_proj.weight: wanted (20, 12), found (12, 20); stored transposed?");
 }
 
 TEST_CASE("a tensor that no LLaMA of this config has is refused by name") {
-  Copy bias, layer;
+  CheckpointCopy bias, layer;
   bias.tensors.emplace("model.layers.0.self_attn.q_proj.bias", Tensor({12}));
   bias.refused(
       "model.layers.0.self_attn.q_proj.bias: wanted the tensors of a LLaMA of 2 layers, found this one besides");
@@ -79,18 +79,18 @@ TEST_CASE("a tensor that no LLaMA of this config has is refused by name") {
 }
 
 TEST_CASE("frequencies that old files store are passed over") {
-  Copy old;
+  CheckpointCopy old;
   for (int i = 0; i < 2; ++i)
     old.tensors.emplace(fmt::format("model.layers.{}.self_attn.rotary_emb.inv_freq", i), Tensor(Shape{2}));
   CHECK_NOTHROW(old.open());
 }
 
 TEST_CASE("tied weights win over an output projection that the file has besides, as in transformers") {
-  Copy tied("llama_gqa");
+  CheckpointCopy tied("llama_gqa");
   tied.tensors.emplace("lm_head.weight", Tensor({37, 16}));
   const LlamaCheckpoint checkpoint = tied.open();
   CHECK(checkpoint.weights.output.raw() == checkpoint.weights.token_embedding.raw());
-  Copy untied;
+  CheckpointCopy untied;
   const LlamaCheckpoint apart = untied.open();
   CHECK(apart.weights.output.raw() == apart.file.get("lm_head.weight").raw());
   untied.tensors.erase("lm_head.weight");
@@ -98,7 +98,7 @@ TEST_CASE("tied weights win over an output projection that the file has besides,
 }
 
 TEST_CASE("the context is what was asked for, up to what the model knows") {
-  const Copy copy;
+  const CheckpointCopy copy;
   CHECK(copy.open().config.max_seq_len == 24);
   const LlamaCheckpoint shorter = copy.open(10);
   CHECK(shorter.config.max_seq_len == 10);
@@ -108,7 +108,7 @@ TEST_CASE("the context is what was asked for, up to what the model knows") {
 }
 
 TEST_CASE("dynamic scaling is used within the original length and refused beyond it") {
-  Copy copy;
+  CheckpointCopy copy;
   copy.config["rope_scaling"] = {{"type", "dynamic"}, {"factor", 4.0}, {"original_max_position_embeddings", 12}};
   CHECK(copy.open().config.max_seq_len == 12);
   CHECK(copy.open(12).config.max_seq_len == 12);
@@ -117,7 +117,7 @@ TEST_CASE("dynamic scaling is used within the original length and refused beyond
 }
 
 TEST_CASE("no changed byte of a checkpoint does more than throw, and no half of one opens") {
-  const Copy copy("llama_newest_llama3");
+  const CheckpointCopy copy("llama_newest_llama3");
   copy.open();
   const std::string good = read_text(copy.folder / "model.safetensors");
   const size_t header = 2200;
