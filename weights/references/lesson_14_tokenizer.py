@@ -259,6 +259,8 @@ def learn_cases(c):
     story = make_story(random.Random(TEXT_SEED if c.seed == SEED else c.seed))
     cut = llama3_cut()
     c.learn_merges("story", "the pieces of a story", 24, [story[begin:end] for _, (begin, end) in cut.pre_tokenize_str(story)])
+    c.decode_next("begun_twice", "a character begins before the one before it is whole, whose bytes go out",
+                  [c.id[bytes([b])] for b in (0xE4, 0xC3, 0xA9, 0xF0, 0x9F, 0xE4, 0xB8, 0x96, 0x21)])
 
 
 def make(root, seed):
