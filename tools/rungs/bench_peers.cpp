@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <omp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 
 #include <cmath>
@@ -103,6 +104,7 @@ struct Comparison {
 }  // namespace
 
 int bench_peers(const BenchPeersCommand& command) {
+  unsetenv("GOMP_SPINCOUNT");  // the peers' threads wait as their authors left them; ours have read it already
   const bool has_llama2c = !command.llama2c.empty();
   if (has_llama2c == !command.llama_cpp.empty()) throw UsageError("wanted one of --llama-cpp and --llama2c");
   const char *const extension = has_llama2c ? ".bin" : ".gguf", *const peer = has_llama2c ? "llama2.c" : "llama.cpp";
