@@ -54,7 +54,7 @@ void __tsan_vptr_read(void**) {}
 void __tsan_vptr_update(void**, void*) {}
 
 // For the host's code in a kernel's file, such as the guard of a static variable. Kernels have CUDA's atomics, which
-// tell the checker themselves.
+// tell the checker themselves; clang calls the exchanges inside them, too.
 unsigned char __tsan_atomic8_load(const volatile unsigned char* p, int) { return __atomic_load_n(p, __ATOMIC_SEQ_CST); }
 unsigned __tsan_atomic32_load(const volatile unsigned* p, int) { return __atomic_load_n(p, __ATOMIC_SEQ_CST); }
 uint64_t __tsan_atomic64_load(const volatile uint64_t* p, int) { return __atomic_load_n(p, __ATOMIC_SEQ_CST); }
@@ -66,6 +66,14 @@ unsigned __tsan_atomic32_fetch_add(volatile unsigned* p, unsigned v, int) {
 }
 uint64_t __tsan_atomic64_fetch_add(volatile uint64_t* p, uint64_t v, int) {
   return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST);
+}
+unsigned __tsan_atomic32_compare_exchange_val(volatile unsigned* p, unsigned old, unsigned v, int, int) {
+  __atomic_compare_exchange_n(p, &old, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  return old;
+}
+uint64_t __tsan_atomic64_compare_exchange_val(volatile uint64_t* p, uint64_t old, uint64_t v, int, int) {
+  __atomic_compare_exchange_n(p, &old, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  return old;
 }
 void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 void __tsan_atomic_signal_fence(int) {}
