@@ -190,8 +190,10 @@ function(add_runners name)
   endforeach()
   # A half-written file has unused names, and no warning may keep it from its verdict.
   set_target_properties(${name}_mine PROPERTIES EXCLUDE_FROM_ALL ON COMPILE_WARNING_AS_ERROR OFF)
-  # What is never right is an error all the same.
-  target_compile_options(${name}_mine PRIVATE -Wno-unused -Wno-unused-parameter -Werror=return-type -Werror=return-local-addr)
+  # What is never right is an error all the same. clang has another name for the second, and does not look for loops without
+  # an end by itself.
+  target_compile_options(${name}_mine PRIVATE -Wno-unused -Wno-unused-parameter -Werror=return-type
+    "$<IF:$<CXX_COMPILER_ID:Clang>,-Werror=return-stack-address;-Wtype-limits,-Werror=return-local-addr>")
   target_compile_options(${name}_starter PRIVATE -w)
   if(handed_out)
     set_target_properties(${name}_starter PROPERTIES EXCLUDE_FROM_ALL ON)  # it stands on what the learner has yet to write
@@ -260,7 +262,7 @@ function(add_experiments name)
     add_dependencies(${name}_experiments ${name}_changed rungs_command)
   endif()
   foreach(experiment typed IN ZIP_LISTS names types)
-    set(compare ${CMAKE_COMMAND} -DKEPT=${source}/experiments/${experiment}.txt)
+    set(compare ${CMAKE_COMMAND} -DKEPT=${source}/experiments/${experiment}.txt -DCOMPILER=${CMAKE_CXX_COMPILER_ID})
     if(kernels)
       list(APPEND compare -DLESSON=${name} -DSOLUTION=${solution} -DCHANGED=${made}/experiment_${experiment}${ending}
         -DRUNGS=$<TARGET_FILE:rungs_command> "-DTYPES=${typed}")
@@ -278,9 +280,9 @@ function(add_experiments name)
     set(test ${name}/experiments/${experiment})
     add_test(NAME ${test} COMMAND ${compare} ${script})
     if(kernels)  # it builds
-      set_tests_properties(${test} PROPERTIES TIMEOUT 300 RESOURCE_LOCK build)
+      set_tests_properties(${test} PROPERTIES TIMEOUT 300 RESOURCE_LOCK build SKIP_REGULAR_EXPRESSION "SKIPPED")
     else()
-      set_tests_properties(${test} PROPERTIES TIMEOUT 60)
+      set_tests_properties(${test} PROPERTIES TIMEOUT 60 SKIP_REGULAR_EXPRESSION "SKIPPED")
     endif()
     add_custom_command(TARGET ${name}_experiments POST_BUILD COMMAND ${compare} -DWRITE=ON ${script} VERBATIM)
   endforeach()
@@ -386,7 +388,7 @@ function(add_broken_kernels name)
   add_executable(${name}_broken ${source}/broken.cu)
   kernel_target_options(${name}_broken CHECKED)
   target_compile_options(${name}_broken PRIVATE -O0)  # for the debugger, every variable is there
-  set(session ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}_broken> -DSOURCE=${source})
+  set(session ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}_broken> -DSOURCE=${source} -DCOMPILER=${CMAKE_CXX_COMPILER_ID})
   set(script -P ${PROJECT_SOURCE_DIR}/cmake/BrokenKernels.cmake)
   foreach(which checker gdb)
     add_test(NAME ${name}/${which} COMMAND ${session} -DSESSION=${which} ${script})

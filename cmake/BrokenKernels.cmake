@@ -1,6 +1,10 @@
 # A session with a lesson's broken kernels, compared with the text that its page shows; with -DWRITE=ON, written there.
 #   SESSION=checker: what PROGRAM prints when the checker finds the fault      -> checker.txt
 #   SESSION=gdb: the commands of session.gdb, and what gdb answers             -> gdb.txt
+if(NOT COMPILER STREQUAL "GNU")
+  message("SKIPPED: the sessions that are kept are those of g++; another compiler orders accesses and lines in its own way")
+  return()
+endif()
 set(ENV{OMP_NUM_THREADS} 1)
 set(ENV{RUNGS_THREAD_ORDER} forward)
 if(SESSION STREQUAL "checker")

@@ -210,7 +210,7 @@ TEST_CASE("a function that forgets its return does not compile") {
   Learner learner;
   learner.writes("01_tensor", with(solution_of("01_tensor"), "  return row * columns + column;\n", ""));
   CHECK(learner.types("check 1") == 1);
-  CHECK(learner.text == Contains("error: no return statement"));
+  CHECK(learner.text == Contains("return-type]"));
   CHECK(learner.text == Contains("does not compile"));
 }
 
@@ -273,7 +273,7 @@ TEST_CASE("an index outside a tensor or a vector names the learner's line") {
 TEST_CASE("what the compiler warns of is shown, when nothing was compiled anew, too") {
   Learner learner;
   const std::string code = solution_of("01_tensor");
-  const std::string warns = "  if ((row & columns) == 0 & row > 0) return 0;\n  return row * columns + column;\n";
+  const std::string warns = "  if (row & columns > 0) return 0;\n  return row * columns + column;\n";
   learner.writes("01_tensor", with(code, "  return row * columns + column;\n", warns));
   for (int time = 0; time < 2; ++time) {
     CHECK(learner.types("check 1") == 1);
@@ -301,7 +301,11 @@ TEST_CASE("an index that runs below zero is no pass") {
   }
 )"));
   CHECK(learner.types("check 14") == 1);
+#ifdef __clang__
+  CHECK(learner.text == Contains("[-Wtautological-unsigned-zero-compare]"));
+#else
   CHECK(learner.text == Contains("[-Wtype-limits]"));
+#endif
   CHECK(learner.text == Contains("an index outside a vector or a text"));
 }
 

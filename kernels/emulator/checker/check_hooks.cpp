@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "kernels/emulator/engine/engine.hpp"
@@ -46,6 +47,17 @@ void __tsan_write_range(void* p, unsigned long n) { see(p, unsigned(n), true, __
 [[gnu::alias("__tsan_write4")]] void __tsan_unaligned_write4(void*);
 [[gnu::alias("__tsan_write8")]] void __tsan_unaligned_write8(void*);
 [[gnu::alias("__tsan_write16")]] void __tsan_unaligned_write16(void*);
+
+#ifndef __SANITIZE_ADDRESS__  // which has its own
+// A struct, or what a kernel asks to be copied. Outside of kernels this is the program's memcpy, too.
+void* memcpy(void* to, const void* from, size_t bytes) noexcept {
+  if (bytes > 0) {
+    see(const_cast<void*>(from), unsigned(bytes), false, __builtin_return_address(0));
+    see(to, unsigned(bytes), true, __builtin_return_address(0));
+  }
+  return std::memmove(to, from, bytes);
+}
+#endif
 
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}

@@ -145,5 +145,19 @@ const Plant plant_10("dynamic tile", __FILE__, "dynamic shared memory (256 bytes
   run_one(right, dynamic_tile<true>, dynamic_tile<false>, {1, 64, 256}, p);
 });
 
+// What a call copies, as of a struct or of a size that only the kernel knows.
+template <bool right>
+__global__ void copied_by_a_call(float* p, int each) {
+  __shared__ float tile[256];
+  const int t = threadIdx.x;
+  memcpy(&tile[each * t], &p[each * t], each * sizeof(float));  // fault: copied by a call
+  if constexpr (right) __syncthreads();
+  p[256 + t] = tile[each * (63 - t)];  // fault: copied by a call
+}
+const Plant plant_11("copied by a call", __FILE__, "race", [](bool right) {
+  DeviceFloats p(320);
+  run_one(right, copied_by_a_call<true>, copied_by_a_call<false>, {1, 64}, p, 4);
+});
+
 }  // namespace
 }  // namespace rungs::test

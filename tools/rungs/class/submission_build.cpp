@@ -57,6 +57,12 @@ std::string word_after(const std::string& command, const std::string& before) {
   return command.substr(begin, std::min(command.find(' ', begin), command.size()) - begin);
 }
 
+/// Precompiled ones are .gch of g++ and .pch of clang.
+bool is_header(const fs::path& path) {
+  const std::string endings[] = {".hpp", ".cuh", ".h", ".hxx", ".gch", ".pch"};
+  return std::find(std::begin(endings), std::end(endings), path.extension().string()) != std::end(endings);
+}
+
 /// The project's headers that the starter includes, and every lesson.hpp. Never a solution, a mistake or a reference.
 std::vector<fs::path> readable_headers(const std::string& starter_object) {
   std::vector<fs::path> all = {RUNGS_SOURCE_DIR "/lib"};
@@ -64,10 +70,7 @@ std::vector<fs::path> readable_headers(const std::string& starter_object) {
   for (std::string line : ninja("-t deps " + starter_object)) {
     line.erase(0, line.find_first_not_of(' '));
     const fs::path path = line.starts_with("/") ? fs::path(line) : fs::path(RUNGS_BINARY_DIR) / line;
-    const std::string ending = path.extension().string();
-    const bool is_header =
-        ending == ".hpp" || ending == ".cuh" || ending == ".h" || ending == ".hxx" || ending == ".gch";
-    if (is_header && line.find(RUNGS_SOURCE_DIR) != line.npos && fs::exists(path)) all.push_back(path);
+    if (is_header(path) && line.find(RUNGS_SOURCE_DIR) != line.npos && fs::exists(path)) all.push_back(path);
   }
   return all;
 }
@@ -156,8 +159,7 @@ std::string what_it_borrows(const Recipe& recipe, const fs::path& object, const 
   for (std::string file; files >> file;) {
     const fs::path path = file;
     const bool is_project = file.starts_with(RUNGS_SOURCE_DIR "/") && !file.starts_with(object.parent_path().string());
-    const std::string ending = path.extension().string();
-    if (is_project && ending != ".hpp" && ending != ".cuh" && ending != ".h" && ending != ".hxx" && ending != ".gch")
+    if (is_project && !is_header(path))
       return fmt::format("{} includes {}; this lesson asks you to write it yourself.", called,
                          printable(short_path(path)));
   }
@@ -193,9 +195,11 @@ Recipe recipe_of(const Lesson& lesson) {
   const std::string starter =
       fmt::format("lessons/CMakeFiles/{0}_starter.dir/{0}/starter{1}.o", lesson.name, lesson.ending);
   r.readable = readable_headers(starter);
-  const std::string pch = word_after(r.compile, " -include ");
-  for (const char* ending : {"", ".gch"})
-    if (fs::exists(pch + ending)) r.readable.push_back(pch + ending);
+  std::istringstream words(r.compile);
+  for (std::string word; words >> word;)
+    if (word.ends_with("/cmake_pch.hxx"))
+      for (const char* ending : {"", ".gch", ".pch"})
+        if (fs::exists(word + ending)) r.readable.push_back(word + ending);
   return r;
 }
 
