@@ -190,8 +190,8 @@ function(add_runners name)
   endforeach()
   # A half-written file has unused names, and no warning may keep it from its verdict.
   set_target_properties(${name}_mine PROPERTIES EXCLUDE_FROM_ALL ON COMPILE_WARNING_AS_ERROR OFF)
-  # What is never right is an error all the same. clang has another name for the second, and does not look for loops without
-  # an end by itself.
+  # What is never right is an error all the same. clang has another name for the second, and has to be asked for comparisons
+  # that are always true.
   target_compile_options(${name}_mine PRIVATE -Wno-unused -Wno-unused-parameter -Werror=return-type
     "$<IF:$<CXX_COMPILER_ID:Clang>,-Werror=return-stack-address;-Wtype-limits,-Werror=return-local-addr>")
   target_compile_options(${name}_starter PRIVATE -w)
