@@ -283,6 +283,11 @@ void begin_interval() {
 
 // ------------------------------------------------------------------------------------------- what the engine tells
 
+bool is_of_device(uintptr_t address) {
+  const InChecker checking;
+  return region_at(address, 0);
+}
+
 void checked_allocation(uintptr_t begin, size_t bytes) {
   const uintptr_t first = begin - checked_gap_bytes, end = begin + bytes + checked_gap_bytes;
   auto old = freed.upper_bound(first);

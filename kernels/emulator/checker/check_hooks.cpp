@@ -49,11 +49,13 @@ void __tsan_write_range(void* p, unsigned long n) { see(p, unsigned(n), true, __
 [[gnu::alias("__tsan_write16")]] void __tsan_unaligned_write16(void*);
 
 #ifndef __SANITIZE_ADDRESS__  // which has its own
-// A struct, or what a kernel asks to be copied. Outside of kernels this is the program's memcpy, too.
+// A struct, or what a kernel asks to be copied. It is the whole program's memcpy, and what the host copies meanwhile,
+// as the text of an exception, lies in no memory of the device.
 void* memcpy(void* to, const void* from, size_t bytes) noexcept {
-  if (bytes > 0) {
-    see(const_cast<void*>(from), unsigned(bytes), false, __builtin_return_address(0));
-    see(to, unsigned(bytes), true, __builtin_return_address(0));
+  if (bytes > 0 && in_user_code()) {
+    if (is_of_device(uintptr_t(from)))
+      see(const_cast<void*>(from), unsigned(bytes), false, __builtin_return_address(0));
+    if (is_of_device(uintptr_t(to))) see(to, unsigned(bytes), true, __builtin_return_address(0));
   }
   return std::memmove(to, from, bytes);
 }

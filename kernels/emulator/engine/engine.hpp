@@ -73,6 +73,7 @@ void checked_barrier();  ///< all threads of the block have arrived, none has le
 /// for them, so they are not told.
 void checked_warp_barrier(int any_thread_of_the_warp, unsigned mask);
 void checked_access(uintptr_t address, unsigned bytes, bool write, void* program_counter);
+bool is_of_device(uintptr_t address);  ///< in an allocation of device memory, or in shared memory
 void checked_atomic(uintptr_t address, unsigned bytes, void* program_counter);
 void checked_fence();  ///< __threadfence
 /// cp.async: where it is called, and when the calling thread has waited for it. In between nobody may touch the
