@@ -158,5 +158,16 @@ const Plant plant_14("local of another", __FILE__, "local memory of another thre
   run_one(right, local_of_another<true>, local_of_another<false>, {1, 32}, p);
 });
 
+// By a call, and not by the kernel's own instructions.
+template <bool right>
+__global__ void copied_too_far(float* p, int count) {
+  const int t = threadIdx.x;
+  memcpy(&p[16 * t], &p[512], (right ? count : count + 1) * sizeof(float));  // fault: copied too far
+}
+const Plant plant_15("copied too far", __FILE__, "out of bounds", [](bool right) {
+  DeviceFloats p(528);
+  run_one(right, copied_too_far<true>, copied_too_far<false>, {1, 32}, p, 16);
+});
+
 }  // namespace
 }  // namespace rungs::test
