@@ -44,7 +44,7 @@ double weight(const std::string& text) {
   return 0.1 + double(std::count_if(text.begin(), text.end(), [](unsigned char c) { return !std::isspace(c); }));
 }
 
-bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c < 0; }
+bool in_word(unsigned char c) { return std::isalnum(c) || c == '_' || c >= 0x80; }
 
 /// Identifiers and numbers, runs of spaces, and all else by single characters.
 Strings words_of(const std::string& line) {

@@ -23,7 +23,7 @@ std::string join(const std::vector<std::string>& words) {
 std::string printable(std::string_view text) {
   std::string shown(text);
   for (char& c : shown)
-    if ((c >= 0 && c < ' ') || c == 0x7f) c = ' ';
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = ' ';
   return shown;
 }
 
