@@ -17,7 +17,7 @@ namespace {
 /// How one known mistake fared on every case.
 struct Fate {
   std::vector<Verdict> verdicts;  // with NaN in fresh memory: is it rejected?
-  std::vector<Outcome> outcomes;  // with finite noise: is it told apart?
+  std::vector<Outcome> outcomes;  // with finite noise, where it is rejected: is it told apart?
 };
 
 /// The right ending and a wrong output.
@@ -77,9 +77,8 @@ Strength strength(const Lesson& lesson) {
     Fate fate;
     MistakeStrength m{lesson.mistakes[k].name, lesson.mistakes[k].shows, 0, cases.size(), 0, {}};
     for (const Case& c : cases) {
-      fate.verdicts.push_back(judge(runners[k].run(c.input), c));
-      fate.outcomes.push_back(runners[k].run(c.input.with_fresh(FreshMemory::noise)));
-      const Verdict& v = fate.verdicts.back();
+      const Verdict& v = fate.verdicts.emplace_back(judge(runners[k].run(c.input), c));
+      fate.outcomes.push_back(v.pass ? Outcome() : runners[k].run(c.input.with_fresh(FreshMemory::noise)));
       if (v.pass) continue;
       ++m.rejected;
       m.best_fraction = std::max(m.best_fraction, wrong_output(v, c) ? v.fraction : HUGE_VAL);
