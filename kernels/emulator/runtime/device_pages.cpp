@@ -6,9 +6,9 @@
 
 namespace rungs::emulator {
 
-constexpr size_t pages = 64 << 10, least_of_an_area = 16 << 20;  // pages: whole ones, however large the system's are
+constexpr size_t page_bytes = 64 << 10, least_of_an_area = 16 << 20;  // page_bytes: a multiple of the system's pages
 
-static size_t whole_pages(size_t bytes) { return (bytes + pages - 1) / pages * pages; }
+static size_t whole_pages(size_t bytes) { return (bytes + page_bytes - 1) / page_bytes * page_bytes; }
 
 uintptr_t DevicePages::Area::hole_for(size_t wanted, size_t gap) const {
   uintptr_t hole = begin + gap;
