@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # Compiles the library, and only the library, for every kind of processor, a warning being an error. Nothing is run: some
-# of them are not here. Everything is compiled for aarch64. What make test has compiled is not compiled again: nothing for
-# x86-64-v3, and for no baseline the files that Highway compiles for each kind of processor, whose commands all end with
-# -march=x86-64. All others are compiled for this machine's processor; for the kinds between, those that include Eigen or
-# the compiler's vector instructions (build/release knows which), whose text the baseline changes.
+# of them are not here. Everything is compiled for aarch64. What make test has compiled for x86-64-v3 is compiled again
+# where the baseline changes its text: the files that include Eigen or the compiler's vector instructions (build/release
+# knows which), without those that Highway compiles for each kind of processor, whose commands all end with -march=x86-64.
 # Usage: tools/every_processor.sh [BASELINE...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -37,7 +36,7 @@ for baseline in "$@"; do
     objects=($(grep '"command"' "$folder/compile_commands.json" | grep -v -- "-march=.*-march=x86-64 " | grep -o -- ' -o [^ ]*' | cut -c 5-))
     which="what Highway does not compile"
   fi
-  if [ "$baseline" != native ] && [ ${#objects[@]} -gt 0 ] && [ -f build/release/.ninja_deps ]; then
+  if [ ${#objects[@]} -gt 0 ] && [ -f build/release/.ninja_deps ]; then
     objects=($(ninja -C build/release -t deps | awk '/: #deps / {object = substr($1, 1, length($1) - 1)} /\/eigen3\/|\/immintrin\.h$/ {print object}' |
       sort -u | grep -Fx "$(printf '%s\n' "${objects[@]}")"))
     which="what includes Eigen or vector instructions"
