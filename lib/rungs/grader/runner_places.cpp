@@ -31,6 +31,7 @@ size_t write_calls(void* const* pointers, int n, char* text) {
   return length;
 }
 
+#if !defined(__SANITIZE_ADDRESS__)  // which says more of a crash
 void on_crash(int) {
   std::array<void*, most> pointers;
   std::array<char, 9 * most + 1> text;
@@ -38,6 +39,7 @@ void on_crash(int) {
   const size_t length = 1 + write_calls(pointers.data(), backtrace(pointers.data(), most), text.data() + 1);
   [[maybe_unused]] const auto n = write(STDERR_FILENO, text.data(), length);
 }
+#endif
 
 }  // namespace
 
@@ -49,8 +51,8 @@ void note_calls() {
       },
       nullptr);
   std::array<void*, 1> first;
-  backtrace(first.data(), 1);       // loads what it needs, which a signal handler must not
-#if !defined(__SANITIZE_ADDRESS__)  // which says more of a crash
+  backtrace(first.data(), 1);  // loads what it needs, which a signal handler must not
+#if !defined(__SANITIZE_ADDRESS__)
   struct sigaction action {};
   action.sa_handler = on_crash;
   action.sa_flags = SA_RESETHAND | SA_NODEFER;  // then it happens again, and ends the process
