@@ -294,6 +294,22 @@ TEST_CASE("bench peers compares with what other engines print") {
   CHECK(c.out.find("llama2.c") != std::string::npos);
   CHECK(c.out.find("decode ") != std::string::npos);
   CHECK(c.out.find("prompt") == std::string::npos);
+  const Outcome only =
+      run_rungs(peers.with("m.gguf", "llama-cpp ") + peers.folder.path().string() + " --json --only 'batch of'");
+  REQUIRE_MESSAGE(only.status == 0, only.err);
+  CHECK(json::parse(only.out)["tasks"].size() == 4);
+}
+
+TEST_CASE("bench peers keeps what it measured before a peer crashes") {
+  const Peers peers;
+  peers.program("llama-batched-bench", "kill -ILL $$");
+  const Outcome run = run_rungs(peers.with("m.gguf", "llama-cpp ") + peers.folder.path().string() + " --json");
+  CHECK(run.status == 1);
+  CHECK(run.err.find(": crashed (Illegal instruction)") != std::string::npos);
+  const json report = json::parse(run.out);
+  REQUIRE(report["tasks"].size() == 1);
+  CHECK(report["tasks"][0]["task"] == "decode");
+  CHECK(report["tasks"][0]["peer"] == 100.0);
 }
 
 TEST_CASE("bench peers says what is missing") {
@@ -311,6 +327,8 @@ TEST_CASE("bench peers says what is missing") {
               "--bin-version 0` makes one");
   check_fails("bench peers --model x.gguf", 2, "wanted one of --llama-cpp and --llama2c");
   check_fails(peers.with("m.gguf", "llama-cpp ", 0) + here, 2, "rounds: wanted 1 to 100, found 0");
+  check_fails(peers.with("m.gguf", "llama-cpp ") + here + " --only decoding", 2,
+              "only: wanted a part of a name in the table, found decoding");
   peers.program("llama-bench", "echo '[{}]'");
   const Outcome silent = run_rungs(peers.with("m.gguf", "llama-cpp ") + here);
   CHECK(silent.status == 1);

@@ -6,8 +6,9 @@
 #include <sys/wait.h>
 
 #include <cmath>
+#include <cstring>
+#include <exception>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "bench_parts.hpp"
 #include "engine_tasks.hpp"
@@ -38,9 +39,10 @@ std::string output_of(const std::string& command) {
   std::string output;
   char some[4096];
   while (const size_t n = fread(some, 1, sizeof some, pipe)) output.append(some, n);
-  if (const int status = pclose(pipe); status != 0)
-    throw Error(fmt::format("{}: ended with status {}; without the 2>/dev/null it says why", command,
-                            WIFEXITED(status) ? WEXITSTATUS(status) : status));
+  const int status = pclose(pipe), code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (code > 128) throw Error(fmt::format("{}: crashed ({})", command, strsignal(code - 128)));  // as the shell says it
+  if (code != 0)
+    throw Error(fmt::format("{}: ended with status {}; without the 2>/dev/null it says why", command, code));
   return output;
 }
 
@@ -126,8 +128,11 @@ int bench_peers(const BenchPeersCommand& command) {
   EngineBench bench(command.model, omp_get_max_threads(), has_llama2c ? DType::f32 : DType::f16);  // as theirs
   std::vector<Comparison> all;
   for (const EngineTask& task : bench.tasks())
-    if (!has_llama2c || task.name() == "decode") all.push_back({task, {}, {}, {}});
-  {
+    if ((!has_llama2c || task.name() == "decode") && task.name().find(command.only) != std::string::npos)
+      all.push_back({task, {}, {}, {}});
+  if (all.empty()) throw UsageError(fmt::format("only: wanted a part of a name in the table, found {}", command.only));
+  std::exception_ptr peer_failed;
+  try {
     Progress progress("Measuring", command.rounds * int64_t(all.size()));
     for (int64_t round = 0; round < command.rounds; ++round)
       for (Comparison& c : all) {
@@ -139,14 +144,19 @@ int bench_peers(const BenchPeersCommand& command) {
         c.ours.push_back(ours), c.theirs.push_back(theirs), c.ratios.push_back(ours / theirs);
         progress.advance();
       }
+  } catch (const Error&) {  // what was measured before is printed first
+    peer_failed = std::current_exception();
+    std::erase_if(all, [](const Comparison& c) { return c.ratios.empty(); });
+    if (all.empty()) throw;
   }
   ordered_json report = begin_report("bench peers", command.model, {});
   report["peer"] = peer;
-  report["rounds"] = command.rounds;
+  const size_t rounds = all.front().ratios.size();  // less than wanted where the peer failed
+  report["rounds"] = rounds;
   if (!command.json)
     fmt::print("{} on {}, {} rounds; tokens a second, medians\n\n{:<22}{:>8}{:>10}{:>12}{:>8}{:>16}{:>8}\n",
-               shown_path(command.model), machine(), command.rounds, "", "threads", "Rungs", peer, "ratio",
-               "from ... to", "noisy");
+               shown_path(command.model), machine(), rounds, "", "threads", "Rungs", peer, "ratio", "from ... to",
+               "noisy");
   for (const Comparison& c : all) {
     const auto [least, most] = std::minmax_element(c.ratios.begin(), c.ratios.end());
     report["tasks"].push_back({{"task", c.task.name()},
@@ -163,6 +173,7 @@ int bench_peers(const BenchPeersCommand& command) {
   }
   if (command.json) fmt::print("{}\n", pretty(report));
   if (!command.out.empty()) write_report(command.out, report, "", {});
+  if (peer_failed) std::rethrow_exception(peer_failed);
   return 0;
 }
 

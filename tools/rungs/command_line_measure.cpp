@@ -107,6 +107,8 @@ void add_measuring(CommandLine& line) {
   peers->add_option("--model", p.model, "a .gguf for llama.cpp, a .bin for llama2.c")->required()->type_name("FILE");
   peers->add_option("--llama-cpp", p.llama_cpp, "where llama-bench and llama-batched-bench are")->type_name("DIR");
   peers->add_option("--llama2c", p.llama2c, "the program run, beside its tokenizer.bin")->type_name("FILE");
+  peers->add_option("--only", p.only, "measure what has this in its name: decode, batch, \"prompt of 512\"")
+      ->type_name("TEXT");
   peers->add_option("--rounds", p.rounds, "how often each is measured")->capture_default_str();
   add_threads(peers);
   add_exact(peers);

@@ -268,6 +268,7 @@ int bench_paged(const BenchPagedCommand& command);
 struct BenchPeersCommand {
   std::string model;               ///< a .gguf, or for llama2.c a .bin
   std::string llama_cpp, llama2c;  ///< the folder of llama.cpp's programs, or llama2.c's program
+  std::string only = {};           ///< measure what has this in its name; "": everything
   int64_t rounds = 3;
   std::string out = {};  ///< .json; "": none
   bool json = false;
