@@ -310,6 +310,20 @@ TEST_CASE("bench peers keeps what it measured before a peer crashes") {
   REQUIRE(report["tasks"].size() == 1);
   CHECK(report["tasks"][0]["task"] == "decode");
   CHECK(report["tasks"][0]["peer"] == 100.0);
+  peers.program("llama-bench", "exit 255");  // no signal has so high a number
+  CHECK(
+      run_rungs(peers.with("m.gguf", "llama-cpp ") + peers.folder.path().string()).err.find("ended with status 255") !=
+      std::string::npos);
+}
+
+TEST_CASE("bench peers says that llama2.c has nothing to do with so short a context") {
+  const TinyLlama tiny(40);
+  const Folder folder;
+  const std::string model = (folder / "m.bin").string(), run = (folder / "run").string();
+  REQUIRE(run_rungs("convert " + tiny.folder.path().string() + " " + model + " --bin-version 0").status == 0);
+  write_file(run, "");
+  check_fails("bench peers --model " + model + " --llama2c " + run, 2,
+              model + ": wanted a context of more than 64 tokens to measure decoding, found fewer");
 }
 
 TEST_CASE("bench peers says what is missing") {

@@ -1,6 +1,7 @@
 // rungs bench peers: this library and other engines on the same file, turn by turn.
 #include <fmt/format.h>
 #include <omp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -40,7 +41,8 @@ std::string output_of(const std::string& command) {
   char some[4096];
   while (const size_t n = fread(some, 1, sizeof some, pipe)) output.append(some, n);
   const int status = pclose(pipe), code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  if (code > 128) throw Error(fmt::format("{}: crashed ({})", command, strsignal(code - 128)));  // as the shell says it
+  if (code > 128 && code <= 128 + SIGRTMAX)  // as the shell says it
+    throw Error(fmt::format("{}: crashed ({})", command, strsignal(code - 128)));
   if (code != 0)
     throw Error(fmt::format("{}: ended with status {}; without the 2>/dev/null it says why", command, code));
   return output;
@@ -130,6 +132,9 @@ int bench_peers(const BenchPeersCommand& command) {
   for (const EngineTask& task : bench.tasks())
     if ((!has_llama2c || task.name() == "decode") && task.name().find(command.only) != std::string::npos)
       all.push_back({task, {}, {}, {}});
+  if (all.empty() && command.only.empty())
+    throw UsageError(
+        fmt::format("{}: wanted a context of more than 64 tokens to measure decoding, found fewer", command.model));
   if (all.empty()) throw UsageError(fmt::format("only: wanted a part of a name in the table, found {}", command.only));
   std::exception_ptr peer_failed;
   try {
