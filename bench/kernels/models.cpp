@@ -10,6 +10,7 @@
 #include "rungs/model/llama_layout.hpp"
 #include "rungs/model/presets.hpp"
 #include "rungs/model/random_llama.hpp"
+#include "rungs/ops/processor.hpp"
 
 namespace rungs::bench {
 
@@ -138,8 +139,9 @@ struct Running {
   }
 };
 
-/// Prefill and decoding take different kernels; both must give the same logits for the token at `last`.
-double disagreement(Running& r, int64_t last) {
+/// Prefill and decoding take different kernels; both must give the same logits for the token at `last`, to a share of
+/// the largest.
+double disagreement(Running& r, int64_t last, double share) {
   r.poison();
   r.forward(0, last + 1);
   const std::vector<float> at_once = r.downloaded();
@@ -151,7 +153,7 @@ double disagreement(Running& r, int64_t last) {
     r.poison();
     r.forward(last, 1);
     const std::vector<float> step = r.downloaded();
-    for (size_t i = 0; i < step.size(); ++i) worst.compare(step[i], at_once[i], 1e-3 * largest);
+    for (size_t i = 0; i < step.size(); ++i) worst.compare(step[i], at_once[i], share * largest);
   }
   return worst.fraction;
 }
@@ -167,14 +169,30 @@ void measure_model(Bench& bench, const Shape& shape, double torch_milliseconds) 
   Running r(shape);
   const Config& c = r.config;
   const int repeats = bench.options().tiny || !on_gpu ? 1 : 9;
-  double fault = disagreement(r, std::min<int64_t>(16, shape.prompt - 1));
+  const auto fault_of_both = [&] {  // with exact products, and with x rounded to bf16 beside bf16 weights
+    const int64_t last = std::min<int64_t>(16, shape.prompt - 1);
+    const double rounded = disagreement(r, last, 0.05);
+    use_exact_products();
+    const double exact = disagreement(r, last, 1e-3);
+    use_exact_products(false);
+    return std::max(rounded, exact);
+  };
+  double fault = fault_of_both();
 
-  std::vector<double> prompt_seconds, step_seconds;
-  for (int i = 0; i < (on_gpu ? 5 : 1); ++i)
-    prompt_seconds.push_back(elapsed([&] {
-      r.forward(0, shape.prompt);
-      r.chosen();
-    }));
+  const auto seconds_of_prompt = [&] {
+    std::vector<double> seconds;
+    for (int i = 0; i < (on_gpu ? 5 : 1); ++i)
+      seconds.push_back(elapsed([&] {
+        r.forward(0, shape.prompt);
+        r.chosen();
+      }));
+    return median(seconds);
+  };
+  const double prefill = seconds_of_prompt();
+  use_exact_products();
+  const double exact_prefill = seconds_of_prompt();
+  use_exact_products(false);
+  std::vector<double> step_seconds;
   int64_t position = shape.prompt;
   double cache_bytes = 0;
   for (int i = 0; i < repeats; ++i)
@@ -188,7 +206,7 @@ void measure_model(Bench& bench, const Shape& shape, double torch_milliseconds) 
                              r.chosen();
                            }) /
                            shape.steps);
-  fault = std::max(fault, disagreement(r, std::min<int64_t>(16, shape.prompt - 1)));
+  fault = std::max(fault, fault_of_both());
 
   const double T = double(shape.prompt);
   const double flop = 2 * r.bytes.every_row * T + 2.0 * double(c.num_layers * c.num_heads * c.head_dim) * T * (T + 1);
@@ -200,9 +218,11 @@ void measure_model(Bench& bench, const Shape& shape, double torch_milliseconds) 
              {{"tokens_per_second", 1 / step}});
   bench.ladder("prefill", what, Unit::flop, torch_milliseconds > 0 ? flop / torch_milliseconds * 1e3 : 0,
                "PyTorch on the same GPU");
-  const double prefill = median(prompt_seconds);
   bench.line(fmt::format("{} tokens", shape.prompt), prefill * 1e3, flop, fault, shape.prefill,
              {{"tokens_per_second", T / prefill}});
+  if (shape.dtype == DType::bf16)
+    bench.line(fmt::format("{} tokens, exact products", shape.prompt), exact_prefill * 1e3, flop, fault, "",
+               {{"tokens_per_second", T / exact_prefill}});
 }
 
 }  // namespace

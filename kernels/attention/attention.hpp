@@ -52,6 +52,9 @@ void attention_04_paged(float* out, const float* q, const CacheRows& cache, floa
 /// of f32. The rung for prefill; for D above 128 it is rung 3. out, q: (T, H, D); k, v: (S, G, D).
 void attention_05(float* out, const float* q, const float* k, const float* v, int T, int S, int H, int G, int D,
                   cudaStream_t stream);
+/// The same of q, k, v and weights rounded to bf16; for D above 128 it is rung 3, which rounds nothing.
+void attention_05_rounded(float* out, const float* q, const float* k, const float* v, int T, int S, int H, int G, int D,
+                          cudaStream_t stream);
 
 /// Rung 6, one launch: rope_02_append and rung 4 in one kernel, for decoding. q and k stay as they were; the rotated
 /// key and v go into the cache at [sequence[n], position[n]]. The launch depends on N, G and the capacity alone.

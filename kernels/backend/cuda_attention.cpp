@@ -10,11 +10,19 @@
 namespace rungs {
 
 void CudaOps::sdpa(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
+  attend(out, q, k, v, options, /*rounded=*/false);
+}
+
+void CudaOps::attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
+                     bool rounded) {
   const SdpaSizes s = require_sdpa(Place::gpu, out, q, k, v);
   require_taken(options, s.D);
   if (s.T == 0) return;
   constexpr int64_t many = 256;  // queries: four tiles for each head
-  const auto attention = s.T == 1 ? attention_02 : s.T < many ? attention_03 : attention_05;
+  const auto attention = s.T == 1     ? attention_02
+                         : s.T < many ? attention_03
+                         : rounded    ? attention_05_rounded
+                                      : attention_05;
   attention(out.data(), q.data(), k.data(), v.data(), as_int(s.T), as_int(s.S), as_int(s.H), as_int(s.G), as_int(s.D),
             stream_);
 }
@@ -33,14 +41,14 @@ static CacheRows cache_rows(LayerCache& cache, const Rows& rows) {
 // The keys and values of these rows are in the cache. One row a sequence: positions are read on the device. Otherwise
 // each segment is a call of its own, whose queries share the tiles of keys.
 void CudaOps::sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, LayerCache& cache,
-                          const AttentionOptions& options) {
-  if (rows.block_tables) return sdpa_paged(out, q, rows, cache, options);
+                          const AttentionOptions& options, bool rounded) {
+  if (rows.block_tables) return sdpa_paged(out, q, rows, cache, options, rounded);
   if (!rows.is_decode()) {
     for (const Segment& s : rows.segments) {
       Tensor out_s = out.view_rows(s.first, s.count);  // (T, H, D)
       const int64_t S = s.past + s.count;
-      sdpa(out_s, q.view_rows(s.first, s.count), cache.k[s.sequence].view_rows(0, S),
-           cache.v[s.sequence].view_rows(0, S), options);
+      attend(out_s, q.view_rows(s.first, s.count), cache.k[s.sequence].view_rows(0, S),
+             cache.v[s.sequence].view_rows(0, S), options, rounded);
     }
     return;
   }
@@ -58,7 +66,7 @@ void CudaOps::sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, LayerC
 // one launch. It is as large as a sequence of all blocks would want it, so that a CUDA graph of it can be replayed.
 // Queries of a longer segment share tiles of keys, for which its blocks are brought together first.
 void CudaOps::sdpa_paged(Tensor& out, const Tensor& q, const Rows& rows, LayerCache& cache,
-                         const AttentionOptions& options) {
+                         const AttentionOptions& options, bool rounded) {
   const int D = as_int(q.cols()), H = as_int(q.dim(1)), G = as_int(cache.k.dim(2));
   require(Place::gpu, out.shape() == q.shape() && cache.k.cols() == D && H % G == 0, "attention(out, q, cache)", out, q,
           cache.k);
@@ -75,7 +83,7 @@ void CudaOps::sdpa_paged(Tensor& out, const Tensor& q, const Rows& rows, LayerCa
       const Tensor v = Tensor::view_of(memory + S * G * D, {S, G, D}, DType::f32, Place::gpu);
       collect_01(memory, memory + S * G * D, all, as_int(s.first), as_int(S), G, D, stream_);
       Tensor out_s = out.view_rows(s.first, s.count);  // (T, H, D)
-      sdpa(out_s, q.view_rows(s.first, s.count), k, v, options);
+      attend(out_s, q.view_rows(s.first, s.count), k, v, options, rounded);
       ++i;
       continue;
     }
@@ -101,7 +109,7 @@ void CudaOps::attention(Tensor& out, const Tensor& q, const Tensor& k, const Ten
   const int64_t D = k.cols();
   append_01(cache_rows(*cache, rows), k.data(), v.data(), as_int(k.dim(0)), as_int(k.rows() / k.dim(0)), as_int(D),
             stream_);
-  sdpa_cached(out, q, rows, *cache, options);
+  sdpa_cached(out, q, rows, *cache, options, /*rounded=*/false);
 }
 
 // q, k, v = the projections of rms_norm(x), not rotated yet, for few rows. False where the dtypes differ.
@@ -167,7 +175,7 @@ void CudaOps::self_attention(Tensor& out, const Qkv& s, Tensor& normed, const Te
     norm_product(qkv, normed, x, norm, w.packed);
     rope_02_append_qkv(s.q.data(), to, qkv.data(), tables, N, H, G, D, stream_);
   }
-  sdpa_cached(out, s.q, rows, *cache, options);
+  sdpa_cached(out, s.q, rows, *cache, options, /*rounded=*/parts_beside(w.q) == 1);
 }
 
 }  // namespace rungs

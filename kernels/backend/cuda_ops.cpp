@@ -10,6 +10,7 @@
 #include "kernels/rms_norm/rms_norm.hpp"
 #include "kernels/silu_mul/silu_mul.hpp"
 #include "rungs/ops/floats.hpp"
+#include "rungs/ops/processor.hpp"
 #include "rungs/ops/require.hpp"
 #include "rungs/tensor/tap.hpp"
 
@@ -17,10 +18,14 @@ namespace rungs {
 
 // Two bf16 parts of an activation are off by up to 2⁻¹⁷ of it, and so is the norm of a product's terms, whatever their
 // number n. What a sum in f32 may be off by, 8·√n·2⁻²⁴ of that norm, is twice as much from here on.
-static constexpr int64_t worth_tensor_cores = 1024;
+static constexpr int64_t worth_two_parts = 1024;
+// Where rounding is allowed: from here on the CPU, too, rounds where it has a dot product of bf16.
+static constexpr int64_t worth_rounding = 768;
 
-static bool on_tensor_cores(const Tensor& weight) {
-  return weight.dtype() == DType::bf16 && weight.cols() >= worth_tensor_cores;
+int CudaOps::parts_beside(const Tensor& weight) {
+  if (weight.dtype() != DType::bf16) return 0;
+  if (!exact_products() && weight.cols() >= worth_rounding) return 1;
+  return weight.cols() >= worth_two_parts ? 2 : 0;
 }
 
 CudaOps::~CudaOps() { forget_captured(); }
@@ -32,22 +37,22 @@ void CudaOps::embedding(Tensor& out, const Tensor& table, const Tensor& index) {
   with_floats(table, [&](const auto* rows) { embedding_02(out.data(), rows, index.data<int32_t>(), N, C, stream_); });
 }
 
-// c = a · bᵀ where each row of a is in two parts, by the best rung that the device has.
-void CudaOps::matmul_in_parts(float* c, const bf16* a, const Tensor& b, int M) {
+// c = a · bᵀ where each row of a is in parts, by the best rung that the device has.
+void CudaOps::matmul_in_parts(float* c, const bf16* a, const Tensor& b, int M, int parts) {
   const int N = as_int(b.rows()), K = as_int(b.cols());
 #ifndef RUNGS_CUDA_ON_CPU  // the emulator has no wgmma
-  if (matmul_08_runs_here()) return matmul_08(c, a, b.data<bf16>(), M, N, K, 2, stream_);
+  if (matmul_08_runs_here()) return matmul_08(c, a, b.data<bf16>(), M, N, K, parts, stream_);
 #endif
-  matmul_07(c, a, b.data<bf16>(), M, N, K, 2, stream_);
+  matmul_07(c, a, b.data<bf16>(), M, N, K, parts, stream_);
 }
 
 // More rows than gemv takes.
 void CudaOps::product(float* out, const Tensor& x, const Tensor& weight) {
   const int N = as_int(x.rows()), K = as_int(weight.rows()), C = as_int(x.cols());
-  if (on_tensor_cores(weight)) {
-    bf16* parts = parts_.need<bf16>(2 * x.count());
-    split_bf16(parts, x.data(), N, C, stream_);
-    matmul_in_parts(out, parts, weight, N);
+  if (const int parts = parts_beside(weight)) {
+    bf16* in_parts = parts_.need<bf16>(parts * x.count());
+    split_bf16(in_parts, x.data(), N, C, parts, stream_);
+    matmul_in_parts(out, in_parts, weight, N, parts);
   } else {
     with_floats(weight, [&](const auto* w) { matmul_05_transposed(out, x.data(), w, N, K, C, stream_); });
   }
@@ -104,13 +109,15 @@ void CudaOps::add(Tensor& x, const Tensor& y) {
 // out = rms_norm(x) · weightᵀ for many rows: the norm writes what the product reads.
 void CudaOps::norm_product(Tensor& out, Tensor& normed, const Tensor& x, const NormRef& norm, const Tensor& weight) {
   const int N = as_int(x.rows()), C = as_int(x.cols());
-  if (!on_tensor_cores(weight)) {
+  const int parts = parts_beside(weight);
+  if (parts == 0) {
     rms_norm(normed, x, norm.weight, norm.epsilon);
     return product(out.data(), normed, weight);
   }
-  bf16* parts = parts_.need<bf16>(2 * x.count());
-  with_floats(norm.weight, [&](const auto* w) { rms_norm_split(parts, x.data(), w, N, C, norm.epsilon, stream_); });
-  matmul_in_parts(out.data(), parts, weight, N);
+  bf16* in_parts = parts_.need<bf16>(parts * x.count());
+  with_floats(norm.weight,
+              [&](const auto* w) { rms_norm_split(in_parts, x.data(), w, N, C, norm.epsilon, parts, stream_); });
+  matmul_in_parts(out.data(), in_parts, weight, N, parts);
 }
 
 void CudaOps::norm_swiglu(Tensor& out, Tensor& up, Tensor& normed, const Tensor& x, const NormRef& norm,

@@ -51,17 +51,23 @@ class CudaOps : public CudaDevice {
   };
   void launch_choice(int* id, const float* logits, const Draw* draw, void* workspace, int N, int V) override;
   bool project(const Qkv& out, const Tensor& x, const NormRef& norm, const QkvWeights& w);
+  /// Of how many bf16 each element of the input is the sum, beside this weight on tensor cores; 0: without them.
+  static int parts_beside(const Tensor& weight);
   void norm_product(Tensor& out, Tensor& normed, const Tensor& x, const NormRef& norm, const Tensor& weight);
   void product(float* out, const Tensor& x, const Tensor& weight);
-  void matmul_in_parts(float* c, const bf16* a, const Tensor& b, int M);
-  void sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, LayerCache& cache, const AttentionOptions& options);
-  void sdpa_paged(Tensor& out, const Tensor& q, const Rows& rows, LayerCache& cache, const AttentionOptions& options);
+  void matmul_in_parts(float* c, const bf16* a, const Tensor& b, int M, int parts);
+  void attend(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
+              bool rounded);
+  void sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, LayerCache& cache, const AttentionOptions& options,
+                   bool rounded);
+  void sdpa_paged(Tensor& out, const Tensor& q, const Rows& rows, LayerCache& cache, const AttentionOptions& options,
+                  bool rounded);
   void rotate_append_attend(Tensor& out, const Qkv& s, const RopeTables& rope, const Rows& rows, LayerCache& cache,
                             const AttentionOptions& options);
   void capture(CapturedStep& step, const std::function<void()>& launches);
   void forget_captured();
 
-  Workspace parts_;       // (N, 2C) bf16: activations in two parts, for tensor cores
+  Workspace parts_;       // (N, parts · C) bf16: activations in one part or two, for tensor cores
   Workspace packed_;      // what one product of packed projections gives
   Workspace split_keys_;  // of attention_04 and attention_06
   Workspace collected_;   // keys and values of a sequence whose cache is paged

@@ -1,6 +1,7 @@
-/// What several ranks sum and gather on their GPUs, by NCCL: from GPU to GPU, without the host. It compiles and links
-/// wherever NCCL is found, but has never run on a GPU: tests/kernels/gpu/nccl_test.cpp waits for one. What it does with
-/// NCCL's answers is tested with functions that stand for NCCL's, in nccl_waits_test.cpp beside it.
+/// What several ranks sum and gather on their GPUs, by NCCL: from GPU to GPU, without the host. One rank ran so on an
+/// H100 (tests/kernels/gpu/nccl_test.cpp: sums, gatherings, and the logits of a model); its tests of several ranks wait
+/// for a machine with several GPUs. What it does with NCCL's answers is tested with functions that stand for NCCL's, in
+/// nccl_waits_test.cpp beside it.
 #pragma once
 
 #include <cuda_runtime.h>

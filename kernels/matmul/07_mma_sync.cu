@@ -63,39 +63,60 @@ __global__ void __launch_bounds__(tile_m* tile_n / (warp_side * warp_side) * 32,
     for (int row = 0; row < tile_n; row += rows_at_once) copy(my_b + size_t(row) * K, n0 + my_row + row < N);
   };
 
-  const int my_m = warp % (tile_m / warp_side) * warp_side;             // this warp's rows of a in a stage
-  const int my_n = tile_m + warp / (tile_m / warp_side) * warp_side;    // and of b
-  float sum[warp_side / 16][warp_side / 8][4] = {};                     // fragments of 16 x 8
-  const auto multiply = [&](const uint4* stage, int first, int last) {  // pieces `first` to `last` of its rows
-#pragma unroll
-    for (int k = first; k < last; k += 2) {  // 16 columns are two pieces
-      uint32_t column[warp_side / 16][4], row[warp_side / 16][4];
-      // Four 8 x 8 matrices each: of a, rows 0-7 and 8-15 of the left piece, then of the right; of b, both pieces of
-      // rows 0-7, then of rows 8-15. Lane l says where row l % 8 of matrix l / 8 begins.
-      for (int i = 0; i < warp_side / 16; ++i)
-        ldmatrix_x4(column[i], &stage[place(my_m + i * 16 + lane % 16, k + lane / 16)]);
-      for (int j = 0; j < warp_side / 16; ++j)
-        ldmatrix_x4(row[j], &stage[place(my_n + j * 16 + lane / 16 * 8 + lane % 8, k + lane / 8 % 2)]);
-      for (int i = 0; i < warp_side / 16; ++i)
-        for (int j = 0; j < warp_side / 16; ++j) {
-          mma_m16n8k16(sum[i][2 * j], column[i], {row[j][0], row[j][1]});
-          mma_m16n8k16(sum[i][2 * j + 1], column[i], {row[j][2], row[j][3]});
-        }
-    }
+  const int my_m = warp % (tile_m / warp_side) * warp_side;           // this warp's rows of a in a stage
+  const int my_n = tile_m + warp / (tile_m / warp_side) * warp_side;  // and of b
+  float sum[warp_side / 16][warp_side / 8][4] = {};                   // fragments of 16 x 8
+
+  // Fragments of 16 columns, which are two pieces: four 8 x 8 matrices each. Of a, rows 0-7 and 8-15 of the left piece,
+  // then of the right; of b, both pieces of rows 0-7, then of rows 8-15. Lane l says where row l % 8 of matrix l / 8
+  // begins.
+  uint32_t of_a[2][warp_side / 16][4], of_b[warp_side / 16][4];
+  const auto load_a = [&](uint32_t (&to)[warp_side / 16][4], const uint4* stage, int piece) {
+    for (int i = 0; i < warp_side / 16; ++i)
+      ldmatrix_x4(to[i], &stage[place(my_m + i * 16 + lane % 16, piece + lane / 16)]);
+  };
+  const auto load_b = [&](int j, const uint4* stage, int piece) {
+    ldmatrix_x4(of_b[j], &stage[place(my_n + j * 16 + lane / 16 * 8 + lane % 8, piece + lane / 8 % 2)]);
+  };
+  const auto stage_of = [&](int s) { return ring + s % stages * rows * pieces; };
+  const auto wait_for_step = [&] {
+    cp_async_wait<stages - 2>();  // this thread's copies of the next step have arrived
+    __syncthreads();              // and everybody's; and nobody reads the stage of the step before any more
   };
 
+  const int all = parts * steps;
   for (int s = 0; s < stages - 1; ++s) {
-    if (s < parts * steps) load_step(s);
+    if (s < all) load_step(s);
     cp_async_commit();
   }
-  for (int s = 0; s < parts * steps; ++s) {
-    cp_async_wait<stages - 2>();  // this thread's copies of step s have arrived
-    __syncthreads();              // and everybody's; and nobody reads the stage of step s - 1 any more
-    const uint4* const stage = ring + s % stages * rows * pieces;
-    multiply(stage, 0, 2);  // first, so that the tensor cores have work while the next copies are begun
-    if (s + stages - 1 < parts * steps) load_step(s + stages - 1);
-    cp_async_commit();  // a group for every step, empty ones too, so that the wait counts right
-    multiply(stage, 2, pieces);
+  wait_for_step();
+  if (all > 0) {
+    load_a(of_a[0], ring, 0);
+    for (int j = 0; j < warp_side / 16; ++j) load_b(j, ring, 0);
+  }
+  for (int s = 0; s < all; ++s) {
+#pragma unroll
+    for (int piece = 0; piece < pieces; piece += 2) {
+      // The fragments after these are on their way while the tensor cores work: those of a in registers of their own,
+      // those of b in the registers of each that was used for the last time.
+      const bool last = piece + 2 == pieces;
+      if (last) wait_for_step();
+      const uint4* const stage = stage_of(last ? s + 1 : s);
+      const int next = last ? 0 : piece + 2, now = piece / 2 % 2;
+      const bool there = !last || s + 1 < all;
+      if (there) load_a(of_a[1 - now], stage, next);
+      for (int j = 0; j < warp_side / 16; ++j) {
+        for (int i = 0; i < warp_side / 16; ++i) {
+          mma_m16n8k16(sum[i][2 * j], of_a[now][i], {of_b[j][0], of_b[j][1]});
+          mma_m16n8k16(sum[i][2 * j + 1], of_a[now][i], {of_b[j][2], of_b[j][3]});
+        }
+        if (there) load_b(j, stage, next);
+      }
+      if (piece == 0) {
+        if (s + stages - 1 < all) load_step(s + stages - 1);
+        cp_async_commit();  // a group for every step, empty ones too, so that the wait counts right
+      }
+    }
   }
 
   // A lane has two neighbours of row lane / 4 and two of the row 8 below in each fragment.
@@ -117,15 +138,15 @@ __global__ void __launch_bounds__(tile_m* tile_n / (warp_side * warp_side) * 32,
       }
 }
 
-/// parts: (M, 2K); x: (M, K). A thread takes `width` neighbours.
+/// out: (M, parts · K); x: (M, K). A thread takes `width` neighbours.
 template <int width>
-__global__ void split_bf16_elements(bf16* parts, const float* x, int M, int K) {
+__global__ void split_bf16_elements(bf16* out, const float* x, int M, int K, int parts) {
   const int per_row = K / width;
   const size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= size_t(M) * per_row) return;
   const size_t m = i / per_row;
   const int k = int(i % per_row) * width;
-  store_split<width>(parts + m * 2 * K, K, k, load<width>(x + m * K + k));
+  store_split<width>(out + m * parts * K, K, k, load<width>(x + m * K + k), parts);
 }
 
 namespace {
@@ -154,12 +175,13 @@ void matmul_07(float* c, const bf16* a, const bf16* b, int M, int N, int K, int 
     launch_mma_sync<256, true>(c, a, b, M, N, K, parts, stream);
 }
 
-void split_bf16(bf16* parts, const float* x, int M, int K, cudaStream_t stream) {
+void split_bf16(bf16* out, const float* x, int M, int K, int parts, cudaStream_t stream) {
   if (M == 0 || K == 0) return;
   constexpr size_t threads = 256;
-  const bool by_4 = rows_of_4(K, parts, x);
+  const bool by_4 = rows_of_4(K, out, x);
   const auto kernel = by_4 ? split_bf16_elements<4> : split_bf16_elements<1>;
-  launch(kernel, {unsigned(ceil_div(size_t(M) * K / (by_4 ? 4 : 1), threads)), threads, 0, stream}, parts, x, M, K);
+  launch(kernel, {unsigned(ceil_div(size_t(M) * K / (by_4 ? 4 : 1), threads)), threads, 0, stream}, out, x, M, K,
+         parts);
 }
 
 }  // namespace rungs

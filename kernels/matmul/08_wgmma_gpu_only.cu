@@ -139,10 +139,12 @@ __device__ void multiply(float (&sum)[128], uint64_t a, uint64_t b) {
       : "l"(a), "l"(b), "r"(1));
 }
 
-/// Waits until all multiplications begun so far are done: their sums may be used, their factors overwritten.
-__device__ void finish_multiplying(float (&sum)[128]) {
+/// Ends a group of multiplications, and waits until at most `left` groups are still at work: the factors of those before
+/// may be overwritten, and once none is left, the sums be used.
+template <int left>
+__device__ void end_group_and_wait(float (&sum)[128]) {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(left) : "memory");
   for (float& x : sum) asm volatile("" : "+f"(x)::"memory");  // the compiler, too, has to wait before it uses a sum
 }
 ///@}
@@ -202,6 +204,7 @@ __global__ void __launch_bounds__((consumer_warps + 1) * 32, 1)
     const TilePlace place = tile_place(tile, rows_of_tiles, columns_of_tiles);
     const int m0 = place.m * tile_m, n0 = place.n * tile_n;
     float sum[tile_n / 2] = {};
+    int before = 0;  // the stage of the step before
     for (int step = 0; step < steps; ++step, next_stage()) {
       const uint32_t a = ring + stage * stage_bytes + group * group_m * row_bytes;
       const uint32_t b = ring + stage * stage_bytes + a_bytes;
@@ -209,9 +212,12 @@ __global__ void __launch_bounds__((consumer_warps + 1) * 32, 1)
       begin_multiplying();
       for (uint32_t k = 0; k < row_bytes; k += 32)  // 16 columns
         multiply(sum, matrix_at(a + k), matrix_at(b + k));
-      finish_multiplying(sum);
-      if (lane == 0) arrive(empty(stage));
+      end_group_and_wait<1>(sum);
+      if (step > 0 && lane == 0) arrive(empty(before));  // those of the step before are done
+      before = stage;
     }
+    end_group_and_wait<0>(sum);
+    if (lane == 0) arrive(empty(before));
 
     const int m = m0 + warp * 16 + lane / 4;
     for (int j = 0; j < tile_n / 8; ++j)

@@ -37,8 +37,8 @@ void matmul_08(float* c, const bf16* a, const bf16* b, int M, int N, int K, int 
 bool matmul_08_runs_here();  ///< whether the current device has what matmul_08 needs; where nvcc compiled the kernels
 ///@}
 
-/// parts[m] = the bf16 nearest to each x[m], then the bf16 nearest to what that leaves: 16 bits of significand in two
-/// parts.  parts: (M, 2K); x: (M, K).
-void split_bf16(bf16* parts, const float* x, int M, int K, cudaStream_t stream);
+/// out[m] = the bf16 nearest to each x[m], and with parts = 2 then the bf16 nearest to what that leaves: 16 bits of
+/// significand in two parts.  out: (M, parts · K); x: (M, K); parts: 1 or 2.
+void split_bf16(bf16* out, const float* x, int M, int K, int parts, cudaStream_t stream);
 
 }  // namespace rungs

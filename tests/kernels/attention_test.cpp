@@ -191,6 +191,26 @@ TEST_CASE("attention: memory that begins anywhere") {
   check_rungs(rungs, random_case({3, 40, 2, 1, 16}));
 }
 
+// Products of two bf16 are exact in f32, so what rounded q, k and v give comes within the tolerance; then each weight is
+// rounded to 8 bits, off by 2⁻⁹ of itself, and the weights' sum is 1.
+TEST_CASE("attention_05_rounded: attention of q, k and v as bf16, whose weights are bf16, too") {
+  for (const Sizes& sizes : {Sizes{1, 1, 1, 1, 6}, {34, 70, 2, 1, 6}, {65, 97, 4, 2, 64}, {70, 70, 2, 1, 128},
+                             {33, 50, 2, 1, 81}, {3, 40, 1, 1, 200}}) {
+    Case c = random_case(sizes);
+    const bool rounds = sizes.D <= 128;
+    if (rounds)
+      for (Tensor* x : {&c.q, &c.k, &c.v})
+        for (int64_t i = 0; i < x->count(); ++i) x->flat(i) = to_float(to_bf16(x->flat(i)));
+    solve(c);
+    double largest_value = 0;
+    for (const double v : values(c.v)) largest_value = std::max(largest_value, std::abs(v));
+    if (rounds) c.tolerance += 0x1p-9 * largest_value;
+    if (rounds)
+      for (int64_t i = 0; i < c.q.count(); ++i) c.q.flat(i) *= 1 + 0x1p-10f;  // which rounding takes away
+    check_rungs({{"05 rounded", run<attention_05_rounded>}, {"05 rounded", run_misaligned<attention_05_rounded>}}, c);
+  }
+}
+
 TEST_CASE("attention: scores far above 90") {
   for (const int D : {6, 128})
     for (const float size : {60.0f, 300.0f}) check_rungs(ladder, random_case({34, 70, 1, 1, D}, size));

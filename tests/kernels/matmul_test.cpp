@@ -187,7 +187,7 @@ TEST_SUITE("kernels") {
     const Product want = on_tensor_cores(product(values(x), values(b), M, N, K), 2 * K);
     const Tensor device_x = to_device(x), device_b = to_device(b);
     Tensor parts = device_tensor({M, int64_t(2) * K}, DType::bf16), c = poisoned({M, N});
-    split_bf16(parts.data<bf16>(), device_x.data(), M, K, nullptr);
+    split_bf16(parts.data<bf16>(), device_x.data(), M, K, 2, nullptr);
     matmul_07(c.data(), parts.data<bf16>(), device_b.data<bf16>(), M, N, K, 2, nullptr);
     CHECK(difference(to_host(c), want.value, want.tolerance) == "");
   }
@@ -200,7 +200,7 @@ TEST_SUITE("kernels") {
       x.flat(0) = 3e38f, x.flat(1) = -0.0f, x.flat(2) = 1e-30f;
       const Tensor device_x = to_device(x);
       Tensor parts = device_tensor({M, int64_t(2) * K}, DType::bf16);
-      split_bf16(parts.data<bf16>(), device_x.data(), M, K, nullptr);
+      split_bf16(parts.data<bf16>(), device_x.data(), M, K, 2, nullptr);
       const Tensor got = to_host(parts);
       for (int m = 0; m < M; ++m)
         for (int k = 0; k < K; ++k) {
@@ -210,6 +210,10 @@ TEST_SUITE("kernels") {
           CHECK(got.at<bf16>(m, k).bits == first.bits);
           CHECK(got.at<bf16>(m, K + k).bits == second.bits);
         }
+      Tensor rounded = device_tensor({M, K}, DType::bf16);
+      split_bf16(rounded.data<bf16>(), device_x.data(), M, K, 1, nullptr);
+      const Tensor alone = to_host(rounded);
+      for (int64_t i = 0; i < x.count(); ++i) CHECK(alone.data<bf16>()[i].bits == to_bf16(x.flat(i)).bits);
     }
   }
 }

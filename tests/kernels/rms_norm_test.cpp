@@ -76,8 +76,17 @@ void check_split(const Tensor& x, const Tensor& weight, float epsilon, bool shif
   const int N = int(x.rows()), C = int(x.cols());
   const Expected e = norm_in_double(x, weight, epsilon);
   OnDevice w(weight, shifted), in(x, shifted), parts({N, 2 * int64_t(C)}, shifted, DType::bf16);
-  rms_norm_split(parts.data<bf16>(), in.data(), w.template data<W>(), N, C, epsilon, nullptr);
-  CHECK(difference(sum_of_parts(parts.get()), e.value, in_parts(e)) == "");
+  rms_norm_split(parts.data<bf16>(), in.data(), w.template data<W>(), N, C, epsilon, 2, nullptr);
+  const Tensor both = parts.get();
+  CHECK(difference(sum_of_parts(both), e.value, in_parts(e)) == "");
+
+  OnDevice rounded({N, C}, shifted, DType::bf16);
+  rms_norm_split(rounded.data<bf16>(), in.data(), w.template data<W>(), N, C, epsilon, 1, nullptr);
+  const Tensor alone = rounded.get();
+  int64_t other = 0;
+  for (int64_t i = 0; i < alone.count(); ++i)
+    other += alone.data<bf16>()[i].bits != both.data<bf16>()[i / C * 2 * C + i % C].bits;
+  CHECK(other == 0);
 }
 
 }  // namespace

@@ -7,10 +7,10 @@
 #include <random>
 
 #include "bench_parts.hpp"
+#include "engine.hpp"
 #include "rungs/base/json.hpp"
 #include "rungs/measure/measure.hpp"
 #include "rungs/model/model.hpp"
-#include "rungs/ops/cpu_ops.hpp"
 
 namespace rungs {
 
@@ -25,9 +25,10 @@ struct PagedTask {
 };
 
 /// The same keys and values in blocks, which lie in memory in a random order, as after some hours of serving.
-KvCache in_blocks(CpuOps& ops, const Config& config, const KvCache& whole, int64_t block_size) {
+KvCache in_blocks(Device& device, const Config& config, const KvCache& whole, int64_t block_size) {
   const int64_t sequences = whole.sequences(), each = (whole.capacity() + block_size - 1) / block_size;
-  KvCache paged(ops, config, sequences, {sequences * each, block_size}, whole.layers[0].k.dtype());
+  const DType dtype = whole.layers[0].k.dtype();
+  KvCache paged(device, config, sequences, {sequences * each, block_size}, dtype);
   std::vector<int32_t> order(size_t(paged.blocks()));
   for (size_t i = 0; i < order.size(); ++i) order[i] = int32_t(i);
   std::shuffle(order.begin(), order.end(), std::mt19937_64(1));
@@ -35,12 +36,15 @@ KvCache in_blocks(CpuOps& ops, const Config& config, const KvCache& whole, int64
     for (int64_t i = 0; i < each; ++i) table.push_back(order.back()), order.pop_back();
 
   const auto copy_rows = [&](Tensor& to, const Tensor& from) {  // (blocks, block_size, ...), (sequences, capacity, ...)
+    Tensor rows(from.shape(), dtype), blocks(to.shape(), dtype);  // here
+    device.download(rows.raw(), from);
     for (int64_t s = 0; s < sequences; ++s)
       for (int64_t i = 0; i < each; ++i) {
-        const int64_t first = i * block_size, rows = std::min(block_size, whole.capacity() - first);
-        const ConstTensor source = from[s].view_rows(first, rows);
-        std::memcpy(to[paged.tables[size_t(s)][size_t(i)]].raw(), source.raw(), source.bytes());
+        const int64_t first = i * block_size, count = std::min(block_size, whole.capacity() - first);
+        const ConstTensor source = rows[s].view_rows(first, count);
+        std::memcpy(blocks[paged.tables[size_t(s)][size_t(i)]].raw(), source.raw(), source.bytes());
       }
+    device.upload(to, blocks.raw());
   };
   for (size_t l = 0; l < whole.layers.size(); ++l) {
     copy_rows(paged.layers[l].k, whole.layers[l].k);
@@ -65,10 +69,11 @@ double fastest(const std::function<void()>& call) {
 class PagedBench {
  public:
   PagedBench(const BenchPagedCommand& command, const Config& config, int64_t past, int64_t sequences)
-      : model_(load_model(ops_, command.model, {.max_rows = sequences})),
-        contiguous_(filled_cache(ops_, config, sequences, past + 1, command.cache_dtype)),
-        paged_(in_blocks(ops_, config, contiguous_, command.block_size)),
-        logits_{ops_.allocate({sequences, config.vocab_size}), ops_.allocate({sequences, config.vocab_size})} {}
+      : backend_(backend_of(command.device)),
+        model_(load_model(backend_, command.model, {.max_rows = sequences})),
+        contiguous_(filled_cache(backend_.device, config, sequences, past + 1, command.cache_dtype)),
+        paged_(in_blocks(backend_.device, config, contiguous_, command.block_size)),
+        logits_(backend_.device.allocate({sequences, config.vocab_size})) {}
 
   /// One round: each cache has its turn, the first of which changes from round to round.
   void measure_round(PagedTask& task, int64_t round) {
@@ -76,23 +81,27 @@ class PagedBench {
     for (int64_t i = 0; i < task.batch; ++i) batch.add(int32_t(i), std::vector{int32_t(i)}, task.past, true);
     const bool paged_first = round % 2 != 0;
     double seconds[2];
+    Tensor logits = logits_.view_rows(0, task.batch), host[2] = {Tensor(logits.shape()), Tensor(logits.shape())};
     for (const bool paged : {paged_first, !paged_first}) {
-      Tensor logits = logits_[paged].view_rows(0, task.batch);
       KvCache& cache = paged ? paged_ : contiguous_;
-      model_->forward(logits, batch, &cache);  // brings this cache near
-      seconds[paged] = fastest([&] { model_->forward(logits, batch, &cache); });
+      const auto call = [&] {
+        model_->forward(logits, batch, &cache);
+        backend_.device.download(host[paged].raw(), logits);  // a GPU is done only then
+      };
+      for (int brings_near = 0; brings_near < 3; ++brings_near) call();  // this cache; CUDA records the second call
+      seconds[paged] = fastest(call);
     }
-    if (std::memcmp(logits_[0].raw(), logits_[1].raw(), size_t(task.batch * logits_[0].cols()) * sizeof(float)) != 0)
+    if (std::memcmp(host[0].raw(), host[1].raw(), host[0].bytes()) != 0)
       throw Error("the logits with a paged cache differ from those with a contiguous one: what was measured is wrong");
     task.contiguous.push_back(seconds[0]), task.paged.push_back(seconds[1]);
     task.ratios.push_back(seconds[0] / seconds[1]);
   }
 
  private:
-  CpuOps ops_;
+  Backend backend_;
   std::unique_ptr<Model> model_;
   KvCache contiguous_, paged_;
-  Tensor logits_[2];  // with the contiguous cache, with the paged one
+  Tensor logits_;
 };
 
 void check(const BenchPagedCommand& command, const Config& config) {
@@ -121,7 +130,7 @@ int bench_paged(const BenchPagedCommand& given) {
   for (int64_t round = 0; round < command.rounds; ++round)
     for (PagedTask& task : tasks) bench.measure_round(task, round);
 
-  ordered_json report = begin_report("bench paged", command.model, {});
+  ordered_json report = begin_report("bench paged", command.model, command.device);
   report["cache_dtype"] = name_of(command.cache_dtype), report["block_size"] = command.block_size;
   report["rounds"] = command.rounds;
   if (!command.json)

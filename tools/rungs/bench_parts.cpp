@@ -30,7 +30,9 @@ KvCache filled_cache(Device& device, const Config& config, int64_t sequences, in
   KvCache cache(device, config, sequences, capacity, dtype);
   Tensor numbers(cache_shape(config, sequences, capacity));
   for (int64_t i = 0; i < numbers.count(); ++i) numbers.flat(i) = float(i % 7 - 3) / 4;
-  for (LayerCache& layer : cache.layers) convert(layer.k, numbers), convert(layer.v, numbers);
+  Tensor stored(numbers.shape(), dtype);
+  convert(stored, numbers);
+  for (LayerCache& layer : cache.layers) device.upload(layer.k, stored.raw()), device.upload(layer.v, stored.raw());
   return cache;
 }
 

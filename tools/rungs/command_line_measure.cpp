@@ -89,6 +89,7 @@ void add_measuring(CommandLine& line) {
   paged->add_option("--model", g.model, "a directory, a .bin of llama2.c, or a .gguf")
       ->default_str("weights/stories")
       ->type_name("PATH");
+  add_device(paged, g.device, line.argv, /*naive=*/false);
   paged->add_option("--batch", g.batches, "sequences that decode at once")->delimiter(',')->capture_default_str();
   paged
       ->add_option("--past", g.past,

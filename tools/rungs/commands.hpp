@@ -255,6 +255,7 @@ int bench_serve(const BenchServeCommand& command);
 
 struct BenchPagedCommand {
   std::string model;                       ///< a directory, a .bin of llama2.c, or a .gguf
+  DeviceChoice device = {};
   std::vector<int64_t> batches = {1, 16};  ///< sequences that decode at once
   std::vector<int64_t> past = {};          ///< tokens before the one that is decoded; none: few, and a full context
   int64_t block_size = 16;                 ///< tokens of a block

@@ -35,7 +35,7 @@ CLI::Option* add_threads(CLI::App* command) {
 void add_exact(CLI::App* command) {
   command->add_flag_callback(
       "--exact", [] { use_exact_products(); },
-      "keep activations in f32 beside bf16 weights, where the CPU is faster with bf16");
+      "keep activations in f32 beside bf16 weights, where the CPU or GPU is faster with bf16");
 }
 
 CLI::Option* add_cache_dtype(CLI::App* command, DType& dtype) {

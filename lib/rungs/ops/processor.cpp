@@ -24,13 +24,16 @@ static bool has_bf16_dot() {
 }
 
 static std::atomic<bool>& bf16_dot() {
-  static std::atomic<bool> used = has_bf16_dot();
-  return used;
+  static std::atomic<bool> there = has_bf16_dot();
+  return there;
 }
 
-bool uses_bf16_dot() { return bf16_dot(); }
+static std::atomic<bool> exact = false;
 
-void use_exact_products(bool exact) { bf16_dot() = !exact && has_bf16_dot(); }
+bool uses_bf16_dot() { return bf16_dot() && !exact; }
+
+void use_exact_products(bool wanted) { exact = wanted; }
+bool exact_products() { return exact; }
 
 std::vector<VectorTarget> vector_targets() {
   const int64_t here = hwy::SupportedTargets(), used = best_of(HWY_TARGETS & here);

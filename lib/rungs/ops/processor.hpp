@@ -24,8 +24,9 @@ void use_vector_target(const std::string& name);
 /// has one (AVX-512 BF16), and exact products are not asked for.
 bool uses_bf16_dot();
 
-/// From now on x stays in f32 beside bf16 weights, however many rows it has.
+/// From now on x stays in f32 beside bf16 weights, however many rows it has: here and on a GPU.
 void use_exact_products(bool exact = true);
+bool exact_products();  ///< whether that was asked for
 
 /// What everything else was compiled for: "x86-64-v3", "native"; "the compiler's own choice" without -march. A program
 /// looks for it before it begins, and ends with one sentence on a processor that lacks a part of it.

@@ -112,7 +112,7 @@ void run_rungs_of(const Config& c, int N, void* memory) {
   gemv_norm_qkv(GemvQkv<W>{x, x, x, w, w, w, w, 1e-5f}, x, N, H * D, G * D, C, nullptr);
   gemv_norm_swiglu(x, x, w, 1e-5f, w, w, N, F, C, nullptr);
   for (const auto norm : {rms_norm_01<W>, rms_norm_02<W>, rms_norm_03<W>}) norm(x, x, w, N, C, 1e-5f, nullptr);
-  rms_norm_split(parts, x, w, N, C, 1e-5f, nullptr);
+  rms_norm_split(parts, x, w, N, C, 1e-5f, 2, nullptr);
   for (const auto embedding : {embedding_01<W>, embedding_02<W>}) embedding(x, w, index, N, C, nullptr);
 }
 
@@ -129,7 +129,7 @@ void run_rungs(const Config& c, int N, void* memory) {
       matmul(x, x, x, N, K, in, nullptr);
     matmul_06(x, half, half, N, K, in, nullptr);
     for (const int parts : {1, 2}) matmul_07(x, half, half, N, K, in, parts, nullptr);
-    split_bf16(half, x, N, in, nullptr);
+    split_bf16(half, x, N, in, 2, nullptr);
     add_bias(x, x, N, K, nullptr);
   }
   for (const auto norm : {layer_norm_01, layer_norm_02}) norm(x, x, x, x, N, C, 1e-5f, nullptr);
@@ -155,7 +155,7 @@ void run_rungs(const Config& c, int N, void* memory) {
     collect_01(x, x, rows, 0, S, G, D, nullptr);
   }
   attention_01(x, x, x, x, x, N, S, H, G, D, nullptr);
-  for (const auto attention : {attention_02, attention_03, attention_05}) attention(x, x, x, x, N, S, H, G, D, nullptr);
+  for (const auto attention : {attention_02, attention_03, attention_05, attention_05_rounded}) attention(x, x, x, x, N, S, H, G, D, nullptr);
   attention_04(x, x, x, x, index, index, x, N, S, H, G, D, nullptr);
   attention_04_paged(x, x, paged, x, N, S, H, G, D, nullptr);
   attention_06(x, x, x, x, cache, rotary, x, static_cast<unsigned*>(memory), N, H, G, D, nullptr);
