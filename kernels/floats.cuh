@@ -85,8 +85,8 @@ __device__ inline void store(bf16* p, const Few<width>& x) {
   }
 }
 
-/// x as the sum of `parts` bf16 in a row of them (parts · C): x rounded goes to `row` + c, what that leaves to `row` + C +
-/// c. In two, 16 of the 24 bits of x's significand stay, where one bf16 keeps 8.
+/// x as the sum of `parts` bf16 in a row of them (parts · C): x rounded goes to `row` + c, what that leaves to `row` +
+/// C + c. In two, 16 of the 24 bits of x's significand stay, where one bf16 keeps 8.
 template <int width>
 __device__ inline void store_split(bf16* row, int C, int c, const Few<width>& x, int parts) {
   if (parts == 1) return store<width>(row + c, x);

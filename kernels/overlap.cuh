@@ -24,11 +24,4 @@ __device__ __forceinline__ void wait_for_earlier_kernels() {
 #endif
 }
 
-/// Brings the line of 128 bytes at this address into the L2, and returns at once: for a kernel that is going to wait.
-__device__ __forceinline__ void prefetch_to_l2([[maybe_unused]] const void* address) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(address)));
-#endif
-}
-
 }  // namespace rungs

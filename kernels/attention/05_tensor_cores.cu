@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(threads, 2)
                        float scale) {
   constexpr int pitch = WIDTH + padding;
   DYNAMIC_SHARED(bf16, shared);
-  bf16* q_tile = shared;                                       // (part, query, pitch)
+  bf16* q_tile = shared;                                  // (part, query, pitch)
   bf16* kv_tile = shared + PARTS * tile_queries * pitch;  // (part, key, pitch): keys, then values
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int t0 = int(gridDim.x - 1 - blockIdx.x) * tile_queries;  // the tiles that see most keys start first
@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(threads, 2)
 
 #pragma unroll
     for (int j = 0; j < tile_keys / 8; j += 2) {  // 16 keys
-      uint32_t weight[PARTS][4];  // two fragments of 16 x 8 scores are one of 16 x 16 weights
+      uint32_t weight[PARTS][4];                  // two fragments of 16 x 8 scores are one of 16 x 16 weights
       for (int part = 0; part < PARTS; ++part)
         for (int i = 0; i < 4; ++i)
           weight[part][i] = split_pair(score[j + i / 2][i % 2 * 2], score[j + i / 2][i % 2 * 2 + 1]);

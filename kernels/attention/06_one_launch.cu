@@ -32,20 +32,6 @@ __device__ __forceinline__ bool is_last_block(unsigned* counter, int blocks) {
   return last;
 }
 
-/// Brings the cached keys and values of this block into the L2: like the positions, no kernel of this step that may still
-/// run writes them.
-template <int HEADS>
-__device__ __forceinline__ void prefetch_keys(const CacheRows& cache, int H, int G, int D) {
-  constexpr int line = 128 / sizeof(float);
-  const Split split = split_of_block<HEADS>(cache.position, H, G);
-  const int lines = (D + line - 1) / line, keys = min(split.end, cache.position[split.n]) - split.begin;
-  const size_t first = (size_t(cache.sequence[split.n]) * cache.capacity + split.begin) * G + split.g;
-  for (int i = threadIdx.x; i < keys * lines; i += blockDim.x) {
-    const size_t at = (first + size_t(i / lines) * G) * D + i % lines * line;
-    prefetch_to_l2(cache.k + at), prefetch_to_l2(cache.v + at);
-  }
-}
-
 /// A block per split, slice of HEADS query heads of a key/value head, and row.
 /// out, q: (N, H, D); counters: (N, gridDim.y), 0 before and after; k, v: (N, G, D); D even, <= WIDTH.
 template <int WIDTH, int HEADS, bool ALIGNED>
@@ -53,7 +39,6 @@ __global__ void __launch_bounds__(split_warps * 32)
     attention_one_launch(float* out, SplitParts parts, unsigned* counters, const float* q, const float* k,
                          const float* v, CacheRows cache, RopePointers rotary, int H, int G, int D, float scale) {
   let_next_kernel_begin();
-  prefetch_keys<HEADS>(cache, H, G, D);
   wait_for_earlier_kernels();
   const Split split = split_of_block<HEADS>(cache.position, H, G);
   if (split.begin == split.end) return;  // nobody waits for it or counts it

@@ -38,17 +38,6 @@ __device__ inline void load_chunks(FourChunks<aligned, W> (&w)[ahead], const W* 
       for (int i = 0; i < gemv_rows_per_warp; ++i) w[a].of[i] = load_chunk<aligned, true>(row[i], c + a * step, C);
 }
 
-/// Asks for the columns after those that load_chunks began with, of as many more steps, to be brought into the L2: while
-/// a kernel waits for those before it the memory would have little to do, and a warp's registers hold no more. A step of
-/// a warp is 512 bytes of a row, four lines of 128.
-template <class W>
-__device__ inline void prefetch_steps(const W* const (&row)[gemv_rows_per_warp], int c, int step, int C) {
-  constexpr int steps = 4, lines = 4, line = 128 / int(sizeof(W));
-  const int lane = threadIdx.x % 32, column = c - lane * chunk<W> + lane / lines * step + lane % lines * line;
-  if (lane < steps * lines && column < C)
-    for (int i = 0; i < gemv_rows_per_warp; ++i) prefetch_to_l2(row[i] + column);
-}
-
 /// Adds what the columns from c on give: to sum[n][i] their products with row n of x and chunk i, and to squares[n] the
 /// squares of x where a norm wants them.
 template <bool aligned, class Job, int rows>
@@ -78,7 +67,7 @@ __device__ inline void add_chunk(float (&sum)[rows][gemv_rows_per_warp], float (
 /// each number of x that was read serves four rows. Where there are few rows of weights, `share` warps take four rows
 /// together, each a part of the columns, and add their sums in shared memory. Every weight is read once for all `rows`
 /// rows of x. The first weights, which no kernel writes, are on their way before the warp waits for the kernels that
-/// make x, and more of them on theirs to the L2.
+/// make x.
 ///
 /// A Job has
 ///   W, the type of its weights, and `normed`: whether x stands for rms_norm(x) with job.norm (C) and job.epsilon;
@@ -105,7 +94,6 @@ __global__ void __launch_bounds__(gemv_warps * 32, rows == 8 ? 1 : 2)
   int c = k < K ? (warp % share * 32 + lane) * chunk<W> : C;  // a warp without rows takes no columns
   FourChunks<aligned, W> w[ahead];
   load_chunks(w, row, c, step, C);
-  if (aligned && k < K) prefetch_steps(row, c + ahead * step, step, C);
   wait_for_earlier_kernels();
 
   if (k < K) {

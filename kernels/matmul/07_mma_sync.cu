@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(tile_m* tile_n / (warp_side * warp_side) * 32,
   // then of the right; of b, both pieces of rows 0-7, then of rows 8-15. Lane l says where row l % 8 of matrix l / 8
   // begins.
   uint32_t of_a[2][warp_side / 16][4], of_b[warp_side / 16][4];
-  const auto load_a = [&](uint32_t (&to)[warp_side / 16][4], const uint4* stage, int piece) {
+  const auto load_a = [&](uint32_t(&to)[warp_side / 16][4], const uint4* stage, int piece) {
     for (int i = 0; i < warp_side / 16; ++i)
       ldmatrix_x4(to[i], &stage[place(my_m + i * 16 + lane % 16, piece + lane / 16)]);
   };

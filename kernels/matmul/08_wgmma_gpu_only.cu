@@ -139,8 +139,8 @@ __device__ void multiply(float (&sum)[128], uint64_t a, uint64_t b) {
       : "l"(a), "l"(b), "r"(1));
 }
 
-/// Ends a group of multiplications, and waits until at most `left` groups are still at work: the factors of those before
-/// may be overwritten, and once none is left, the sums be used.
+/// Ends a group of multiplications, and waits until at most `left` groups are still at work: the factors of those
+/// before may be overwritten, and once none is left, the sums be used.
 template <int left>
 __device__ void end_group_and_wait(float (&sum)[128]) {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");

@@ -23,8 +23,9 @@ template <class W>
 void rms_norm_03(float* out, const float* x, const W* weight, int N, int C, float epsilon, cudaStream_t stream);
 ///@}
 
-/// out = rms_norm(x): rung 3 with another end. `out` is (N, parts · C) bf16: in each row the C results rounded, and with
-/// parts = 2 then the C rests rounded; their sum is the f32 result to 2⁻¹⁷ of it. matmul_07 takes it as it is. x: (N, C).
+/// out = rms_norm(x): rung 3 with another end. `out` is (N, parts · C) bf16: in each row the C results rounded, and
+/// with parts = 2 then the C rests rounded; their sum is the f32 result to 2⁻¹⁷ of it. matmul_07 takes it as it is. x:
+/// (N, C).
 template <class W>
 void rms_norm_split(bf16* out, const float* x, const W* weight, int N, int C, float epsilon, int parts,
                     cudaStream_t stream);

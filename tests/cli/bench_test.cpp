@@ -244,6 +244,11 @@ TEST_CASE("bench paged measures both caches for each batch and past, and refuses
   CHECK(cases == std::vector<std::pair<int64_t, int64_t>>{{1, 5}, {1, 39}, {16, 5}, {16, 39}});
   const Outcome table = run_rungs(command + " --batch 2 --past 7 --rounds 2");
   CHECK(table.out.find("batch 2 behind 7") != std::string::npos);
+  const Outcome on_cuda = run_rungs(command + " --batch 2 --past 7 --rounds 1 --backend cuda --on emulator --json");
+  REQUIRE_MESSAGE(on_cuda.status == 0, on_cuda.err);
+  CHECK(json::parse(on_cuda.out)["backend"] == "cuda on emulator");
+  check_fails(command + " --cache-dtype bf16 --backend cuda --on emulator", 2,
+              "a KV cache of CUDA: wanted f32, found bf16; the CPU has the others");
   check_fails(command + " --past 40", 2, "--past: wanted 0 to 39, found 40");
   check_fails(command + " --batch 0", 2, "--batch: wanted 1 to 256, found 0");
   check_fails(command + " --rounds 0", 2, "--rounds: wanted 1 to 1000, found 0");

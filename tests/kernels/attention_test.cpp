@@ -191,11 +191,15 @@ TEST_CASE("attention: memory that begins anywhere") {
   check_rungs(rungs, random_case({3, 40, 2, 1, 16}));
 }
 
-// Products of two bf16 are exact in f32, so what rounded q, k and v give comes within the tolerance; then each weight is
-// rounded to 8 bits, off by 2⁻⁹ of itself, and the weights' sum is 1.
+// Products of two bf16 are exact in f32, so what rounded q, k and v give comes within the tolerance; then each weight
+// is rounded to 8 bits, off by 2⁻⁹ of itself, and the weights' sum is 1.
 TEST_CASE("attention_05_rounded: attention of q, k and v as bf16, whose weights are bf16, too") {
-  for (const Sizes& sizes : {Sizes{1, 1, 1, 1, 6}, {34, 70, 2, 1, 6}, {65, 97, 4, 2, 64}, {70, 70, 2, 1, 128},
-                             {33, 50, 2, 1, 81}, {3, 40, 1, 1, 200}}) {
+  for (const Sizes& sizes : {Sizes{1, 1, 1, 1, 6},
+                             {34, 70, 2, 1, 6},
+                             {65, 97, 4, 2, 64},
+                             {70, 70, 2, 1, 128},
+                             {33, 50, 2, 1, 81},
+                             {3, 40, 1, 1, 200}}) {
     Case c = random_case(sizes);
     const bool rounds = sizes.D <= 128;
     if (rounds)

@@ -21,8 +21,8 @@ struct ExactProducts {
   ~ExactProducts() { use_exact_products(false); }
 };
 
-/// linear_in_double, and what tensor cores add to the tolerance where CudaOps multiplies on them: more than 8 rows of x,
-/// and long rows of a weight in bf16. There x is rounded to bf16, or with exact products in two parts.
+/// linear_in_double, and what tensor cores add to the tolerance where CudaOps multiplies on them: more than 8 rows of
+/// x, and long rows of a weight in bf16. There x is rounded to bf16, or with exact products in two parts.
 static Expected linear_on_device(CudaDevice& ops, const Tensor& x_given, const Tensor& weight, const Tensor& bias) {
   const auto N = int(x_given.rows()), K = int(weight.rows()), C = int(x_given.cols());
   const bool optimized = dynamic_cast<CudaOps*>(&ops), exact = exact_products();
@@ -39,7 +39,8 @@ TEST_CASE("linear on the device equals loops in double for weights of each dtype
   on_both([](CudaDevice& ops) {
     for (const DType dtype : {DType::f32, DType::bf16, DType::f16})
       for (const int64_t N : {1, 3, 8, 9, 40})
-        for (const auto& [C, K] : {std::pair<int64_t, int64_t>{1, 1}, {33, 5}, {31, 33}, {96, 64}, {800, 9}, {1032, 20}}) {
+        for (const auto& [C, K] :
+             {std::pair<int64_t, int64_t>{1, 1}, {33, 5}, {31, 33}, {96, 64}, {800, 9}, {1032, 20}}) {
           const bool with_bias = (N + C) % 2 == 0;
           CAPTURE(name_of(dtype));
           CAPTURE(N);

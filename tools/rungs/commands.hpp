@@ -254,7 +254,7 @@ struct BenchServeCommand {
 int bench_serve(const BenchServeCommand& command);
 
 struct BenchPagedCommand {
-  std::string model;                       ///< a directory, a .bin of llama2.c, or a .gguf
+  std::string model;  ///< a directory, a .bin of llama2.c, or a .gguf
   DeviceChoice device = {};
   std::vector<int64_t> batches = {1, 16};  ///< sequences that decode at once
   std::vector<int64_t> past = {};          ///< tokens before the one that is decoded; none: few, and a full context

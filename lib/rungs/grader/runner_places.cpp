@@ -67,8 +67,9 @@ std::string calls_of_last_throw() {
 
 }  // namespace rungs
 
-/// As the compiler declares it where it meets the first throw.
-extern "C" void __cxa_throw(void* thrown, void* type, void (*destroy)(void*)) {
+/// As the compiler declares it where it meets the first throw. Weak, since a C++ runtime that is linked into the
+/// program has its own: then places of exceptions are not known.
+extern "C" __attribute__((weak)) void __cxa_throw(void* thrown, void* type, void (*destroy)(void*)) {
   using Throw = void (*)(void*, void*, void (*)(void*));
   static const auto throws = reinterpret_cast<Throw>(dlsym(RTLD_NEXT, "__cxa_throw"));
   rungs::number_of_calls = backtrace(rungs::calls.data(), rungs::most);

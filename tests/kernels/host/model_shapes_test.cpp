@@ -155,7 +155,8 @@ void run_rungs(const Config& c, int N, void* memory) {
     collect_01(x, x, rows, 0, S, G, D, nullptr);
   }
   attention_01(x, x, x, x, x, N, S, H, G, D, nullptr);
-  for (const auto attention : {attention_02, attention_03, attention_05, attention_05_rounded}) attention(x, x, x, x, N, S, H, G, D, nullptr);
+  for (const auto attention : {attention_02, attention_03, attention_05, attention_05_rounded})
+    attention(x, x, x, x, N, S, H, G, D, nullptr);
   attention_04(x, x, x, x, index, index, x, N, S, H, G, D, nullptr);
   attention_04_paged(x, x, paged, x, N, S, H, G, D, nullptr);
   attention_06(x, x, x, x, cache, rotary, x, static_cast<unsigned*>(memory), N, H, G, D, nullptr);
