@@ -191,9 +191,10 @@ struct Placed {
   Config config;
   KvCache cache;
   RowsOnDevice room;
-  Placed(Device& ops, int64_t G, int64_t D, int64_t sequences, int64_t capacity) : room(ops, 64) {
+  Placed(Device& ops, int64_t G, int64_t D, int64_t sequences, int64_t capacity, int64_t rows = 64) : room(ops, rows) {
     config.model_type = "llama";
-    config.max_seq_len = 64, config.num_kv_heads = G, config.head_dim = D, config.num_layers = 1, config.vocab_size = 9;
+    config.max_seq_len = std::max<int64_t>(64, capacity), config.num_kv_heads = G, config.head_dim = D,
+    config.num_layers = 1, config.vocab_size = 9;
     cache = KvCache(ops, config, sequences, capacity);
     Tensor dirt = random_tensor(cache.layers[0].k.shape(), 77);
     ops.upload(cache.layers[0].k, dirt.raw());
@@ -245,7 +246,8 @@ struct Layer {
   GateUpWeights gate_up;
   RopeTables angles;
 
-  Layer(int64_t c, int64_t h, int64_t g, int64_t d, int64_t f, DType dtype) : C(c), H(h), G(g), D(d), F(f) {
+  Layer(int64_t c, int64_t h, int64_t g, int64_t d, int64_t f, DType dtype, int64_t context = 64)
+      : C(c), H(h), G(g), D(d), F(f) {
     const auto make = [&](const Shape& shape, unsigned seed) {
       Tensor w = random_tensor(shape, seed);
       for (int64_t i = 0; i < w.count(); ++i) w.flat(i) *= shape.rank() == 1 ? 1.0f : 1.7f / std::sqrt(float(C));
@@ -253,7 +255,7 @@ struct Layer {
     };
     norm = make({C}, 1), qkv.q = make({H * D, C}, 2), qkv.k = make({G * D, C}, 3), qkv.v = make({G * D, C}, 4);
     gate_up.gate = make({F, C}, 5), gate_up.up = make({F, C}, 6);
-    angles = rope_table({}, D, 64);
+    angles = rope_table({}, D, context);
   }
   /// The same on a device: packed as a model packs them, or each by itself.
   void upload(Device& to, bool packed) {
@@ -339,6 +341,35 @@ TEST_CASE("the steps on the device give what the CPU gives, for few rows and man
           check_layer(ops, host, device, batch, true);
         }
   });
+}
+
+// 300 queries are enough for attention_05. What rounding to bf16 changes is some 2⁻⁹ of each number that it meets, and
+// a wrong key, scale or head changes all.
+TEST_CASE(
+    "beside wide weights in bf16 a long prompt attends with rounded numbers, and exactly where that is asked for") {
+  Batch batch;
+  batch.add(0, std::vector<int32_t>(300, 1), 0, false);
+  Layer device(768, 4, 2, 32, 16, DType::bf16, 300);
+  CudaDevice& ops = cuda_ops();
+  device.upload(ops, true);
+  const Tensor x = random_tensor({300, 768}, 9);
+  const auto context = [&] {
+    Placed placed(ops, 2, 32, 1, 300, 300);
+    const Rows& rows = placed.room.fill(ops, batch, placed.config, &placed.cache);
+    Tensor normed = ops.allocate({300, 768}), q = ops.allocate({300, 4, 32}), k = ops.allocate({300, 2, 32});
+    Tensor v = ops.allocate({300, 2, 32}), out = ops.allocate({300, 4, 32});
+    ops.self_attention(out, {q, k, v}, normed, to(ops, x), {device.norm, 1e-5f}, device.qkv, device.angles, rows,
+                       &placed.cache.layers[0]);
+    return from(ops, out);
+  };
+  const Tensor rounded = context();
+  const ExactProducts asked_for;
+  const Tensor exact = context();
+  double apart = 0;
+  for (int64_t i = 0; i < exact.count(); ++i)
+    apart = std::max(apart, std::abs(double(rounded.flat(i)) - exact.flat(i)));
+  CHECK(apart > 0);
+  CHECK(apart < 0x1p-6 * largest(exact));
 }
 
 TEST_CASE("without a cache the device attends within the call") {
