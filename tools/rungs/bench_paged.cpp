@@ -149,9 +149,10 @@ int bench_paged(const BenchPagedCommand& given) {
   report["cache_dtype"] = name_of(command.cache_dtype), report["block_size"] = command.block_size;
   report["rounds"] = command.rounds;
   if (!command.json)
-    fmt::print("{} on {}, {} rounds, blocks of {} tokens; tokens a second, medians\n\n{:<22}{:>12}{:>12}{:>8}{:>16}\n",
-               shown_path(command.model), machine(), command.rounds, command.block_size, "", "contiguous", "paged",
-               "ratio", "from ... to");
+    fmt::print("{} on {}, rounds: {}, blocks of {} tokens; tokens a second, medians\n\n{:<22}{:>12}{:>12}{:>8}{:>16}\n",
+               shown_path(command.model),
+               command.device.backend == "cpu" ? machine() : report["backend"].get<std::string>() + ", " + machine(),
+               command.rounds, command.block_size, "", "contiguous", "paged", "ratio", "from ... to");
   for (const PagedTask& t : tasks) {
     const auto [least, most] = std::minmax_element(t.ratios.begin(), t.ratios.end());
     const double contiguous = double(t.batch) / median(t.contiguous), paged = double(t.batch) / median(t.paged);

@@ -159,7 +159,7 @@ int bench_peers(const BenchPeersCommand& command) {
   const size_t rounds = all.front().ratios.size();  // less than wanted where the peer failed
   report["rounds"] = rounds;
   if (!command.json)
-    fmt::print("{} on {}, {} rounds; tokens a second, medians\n\n{:<22}{:>8}{:>10}{:>12}{:>8}{:>16}{:>8}\n",
+    fmt::print("{} on {}, rounds: {}; tokens a second, medians\n\n{:<22}{:>8}{:>10}{:>12}{:>8}{:>16}{:>8}\n",
                shown_path(command.model), machine(), rounds, "", "threads", "Rungs", peer, "ratio", "from ... to",
                "noisy");
   for (const Comparison& c : all) {

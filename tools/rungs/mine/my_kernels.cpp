@@ -44,7 +44,7 @@ void MyKernels::product(float* out, const Tensor& x, const Tensor& weight) {
   const int N = as_int(x.rows()), K = as_int(weight.rows()), C = as_int(x.cols());
   bf16* parts = parts_.need<bf16>(2 * int64_t(N) * C);
   float* products = products_.need<float>(2 * int64_t(N) * K);
-  split_bf16(parts, x.data(), N, C, stream_);
+  split_bf16(parts, x.data(), N, C, 2, stream_);
   lesson_21::matmul_pipeline(products, parts, weight.data<bf16>(), as_int(2 * int64_t(N)), K, C, stream_);
   for (int64_t n = 0; n < N; ++n) sum(out + n * K, products + 2 * n * K, products + (2 * n + 1) * K, K);
 }
