@@ -14,8 +14,9 @@ TEST_SUITE_BEGIN("batching");
 namespace {
 
 /// f32 sums of another order: a chunk's products group the same terms in another way. Logits here are near one, sums
-/// have at most 64 terms a layer; 2⁻¹⁸ is 32 units in the last place.
-constexpr float logit_tolerance = 0x1p-18f;
+/// have at most 64 terms, and each of the two runs that are compared may be off by what one such sum may, 8·√64·2⁻²⁴.
+/// (Found: 0.55 of both together, with AVX2 and under the sanitizers, where the compiler fuses other multiplications.)
+constexpr float logit_tolerance = 2 * 0x1p-18f;
 
 struct Loaded {
   TinyModel files;
