@@ -63,6 +63,7 @@ void measure_prompt(Bench& bench) {
   measure("03 tiles", 2e-5, [&](int t) { attention_03(out[t], q[t], k[t], v[t], T, T, h.H, h.G, h.D, nullptr); });
   measure("05 tensor cores", 2e-4,
           [&](int t) { attention_05(out[t], q[t], k[t], v[t], T, T, h.H, h.G, h.D, nullptr); });
+  // Values are below 1, and rounding takes up to 2⁻⁹ of a value and 2⁻⁹ of its weight.
   measure("05 rounded to bf16", 0x1p-8,
           [&](int t) { attention_05_rounded(out[t], q[t], k[t], v[t], T, T, h.H, h.G, h.D, nullptr); });
 }

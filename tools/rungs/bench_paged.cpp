@@ -11,6 +11,7 @@
 #include "rungs/base/json.hpp"
 #include "rungs/measure/measure.hpp"
 #include "rungs/model/model.hpp"
+#include "rungs/tensor/compare.hpp"
 
 namespace rungs {
 
@@ -67,16 +68,13 @@ double fastest(const std::function<void()>& call) {
 
 /// The CPU adds up in the same order in both caches. CUDA's kernels split keys for the room that a cache has, so their
 /// sums are rounded in another order there: by some 2⁻²⁴ of each, where a wrong key would change logits by much more.
-void check_same_logits(const Tensor& a, const Tensor& b, bool same_order) {
+void check_same_logits(const Tensor& contiguous, const Tensor& paged, bool same_order) {
   double largest = 0;
-  for (int64_t i = 0; i < a.count(); ++i) largest = std::max(largest, std::abs(double(a.flat(i))));
-  for (int64_t i = 0; i < a.count(); ++i) {
-    const double apart = std::abs(double(a.flat(i)) - b.flat(i));
-    if (!(apart <= (same_order ? 0 : 1e-4 * largest)))  // NaN is no agreement either
-      throw Error(
-          fmt::format("a logit with a paged cache is {} and with a contiguous one {}: what was measured is wrong",
-                      b.flat(i), a.flat(i)));
-  }
+  for (int64_t i = 0; i < contiguous.count(); ++i) largest = std::max(largest, std::abs(double(contiguous.flat(i))));
+  const Comparison c = compare(paged, contiguous, {.absolute = same_order ? 0 : 1e-4 * largest});
+  if (!c.pass)
+    throw Error(fmt::format("a logit with a paged cache is {} and with a contiguous one {}: what was measured is wrong",
+                            c.got, c.want));
 }
 
 /// A model with both caches, and the calls that are measured.

@@ -99,7 +99,7 @@ double llama_cpp(const std::string& folder, const std::string& model, const Engi
   return number_in(results.is_array() && !results.empty() ? results[0] : json(), "avg_ts", command);
 }
 
-struct Comparison {
+struct PeerTask {
   EngineTask task;
   std::vector<double> ours, theirs, ratios;  // tokens a second
   int noisy = 0;                             ///< rounds in which something else took the memory
@@ -128,7 +128,7 @@ int bench_peers(const BenchPeersCommand& command) {
   if (command.rounds < 1 || command.rounds > 100)
     throw UsageError(fmt::format("rounds: wanted 1 to 100, found {}", command.rounds));
   EngineBench bench(command.model, omp_get_max_threads(), has_llama2c ? DType::f32 : DType::f16);  // as theirs
-  std::vector<Comparison> all;
+  std::vector<PeerTask> all;
   for (const EngineTask& task : bench.tasks())
     if ((!has_llama2c || task.name() == "decode") && task.name().find(command.only) != std::string::npos)
       all.push_back({task, {}, {}, {}});
@@ -140,7 +140,7 @@ int bench_peers(const BenchPeersCommand& command) {
   try {
     Progress progress("Measuring", command.rounds * int64_t(all.size()));
     for (int64_t round = 0; round < command.rounds; ++round)
-      for (Comparison& c : all) {
+      for (PeerTask& c : all) {
         const double before = bandwidth(c.task.threads);
         const double ours = c.task.tokens() / bench.seconds(c.task);
         const double theirs = has_llama2c ? llama2c(command.llama2c, command.model, c.task)
@@ -151,7 +151,7 @@ int bench_peers(const BenchPeersCommand& command) {
       }
   } catch (const Error&) {  // what was measured before is printed first
     peer_failed = std::current_exception();
-    std::erase_if(all, [](const Comparison& c) { return c.ratios.empty(); });
+    std::erase_if(all, [](const PeerTask& c) { return c.ratios.empty(); });
     if (all.empty()) throw;
   }
   ordered_json report = begin_report("bench peers", command.model, {});
@@ -162,7 +162,7 @@ int bench_peers(const BenchPeersCommand& command) {
     fmt::print("{} on {}, rounds: {}; tokens a second, medians\n\n{:<22}{:>8}{:>10}{:>12}{:>8}{:>16}{:>8}\n",
                shown_path(command.model), machine(), rounds, "", "threads", "Rungs", peer, "ratio", "from ... to",
                "noisy");
-  for (const Comparison& c : all) {
+  for (const PeerTask& c : all) {
     const auto [least, most] = std::minmax_element(c.ratios.begin(), c.ratios.end());
     report["tasks"].push_back({{"task", c.task.name()},
                                {"threads", c.task.threads},
