@@ -72,6 +72,21 @@ TEST_CASE("how a run ended, and how much it did, count too") {
   CHECK_FALSE(alike(busy, answer(1), c));
 }
 
+TEST_CASE("what fresh memory held may show wherever NaN, a whole number or no end came out") {
+  Outcome of_numbers = answer(1);
+  CHECK_FALSE(may_show_fresh_memory(of_numbers));
+  of_numbers.recording.add("ids", Tensor({2}, DType::i32), true);
+  CHECK(may_show_fresh_memory(of_numbers));
+  CHECK(may_show_fresh_memory(answer(NAN)));
+  Outcome stopped = answer(1);
+  stopped.how = Outcome::threw;
+  CHECK(may_show_fresh_memory(stopped));
+  stopped.how = Outcome::died;
+  CHECK(may_show_fresh_memory(stopped));
+  stopped.too_late = true;  // another run would take its whole time again
+  CHECK_FALSE(may_show_fresh_memory(stopped));
+}
+
 TEST_CASE("every known mistake that shows in outputs is named by its own sentence") {
   for (const char* name : {"03_layer_norm", "05_attention", "06_causal_mask"}) {
     const Lesson& lesson = lesson_called(name);
@@ -94,7 +109,9 @@ TEST_CASE("a wrong version that equals a mistake on one case only is given no na
   // With two tokens, to see one ahead is to see all.
   Runner no_mask(l.mistakes_runner, "no_mask");
   MistakeAnswers mistakes(l);
-  const std::vector<const Case*> two{called("02_attend_two_tokens")}, both{two[0], called("03_attend_three_tokens")};
+  const Case &of_two = *called("02_attend_two_tokens"), &of_three = *called("03_attend_three_tokens");
+  const Outcome with_two = no_mask.run(of_two.input), with_three = no_mask.run(of_three.input);
+  const std::vector<FailedCase> two{{&of_two, &with_two}}, both{two[0], {&of_three, &with_three}};
   CHECK(diagnose(mistakes, no_mask, two, {}).named.size() == 2);
   const Diagnosis d = diagnose(mistakes, no_mask, both, {});
   REQUIRE(d.named.size() == 1);
@@ -105,9 +122,11 @@ TEST_CASE("a wrong version that equals a mistake on one case only is given no na
 TEST_CASE("a mistake that fails on a case that passes is not it") {
   const Lesson& l = lesson_called("06_causal_mask");
   const std::vector<Case> cases = cases_of(l, Suite::evaluate);
-  std::vector<const Case*> failing{&cases[1]}, passing{&cases[2]};  // two tokens, three tokens
   Runner no_mask(l.mistakes_runner, "no_mask");
   MistakeAnswers mistakes(l);
+  const Outcome with_two = no_mask.run(cases[1].input);
+  const std::vector<FailedCase> failing{{&cases[1], &with_two}};
+  const std::vector<const Case*> passing{&cases[2]};  // of three tokens
   CHECK(diagnose(mistakes, no_mask, failing, passing).named.empty());
 }
 

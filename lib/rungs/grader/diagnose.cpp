@@ -80,23 +80,31 @@ bool shows_step(const Outcome& outcome, const Case& c, const std::string& step) 
 
 /// The failing cases that are compared, with finite noise in fresh memory, and what the learner's file gives on each.
 struct Answers {
-  Answers(MistakeAnswers& theirs, Runner& runner, const std::vector<const Case*>& failing)
-      : cases(failing.begin(), failing.begin() + std::ptrdiff_t(std::min(most, failing.size()))), mistakes(theirs) {
-    for (const Case* c : cases) mine.push_back(runner.run(c->input.with_fresh(FreshMemory::noise)));
+  Answers(MistakeAnswers& theirs, Runner& runner, const std::vector<FailedCase>& failing) : mistakes(theirs) {
+    noisy.reserve(most);
+    for (const FailedCase& f : failing) {
+      if (cases.size() == most) break;
+      cases.push_back(f.asked);
+      mine.push_back(f.judged);
+      if (!may_show_fresh_memory(*f.judged)) continue;
+      noisy.push_back(runner.run(f.asked->input.with_fresh(FreshMemory::noise)));
+      mine.back() = &noisy.back();
+    }
   }
 
   /// Of known mistake k on case i.
   const Outcome& theirs(size_t k, size_t i) { return mistakes.with_noise(k, *cases[i]); }
-  bool alike_on(size_t k, size_t i) { return alike(mine[i], theirs(k, i), *cases[i]); }
+  bool alike_on(size_t k, size_t i) { return alike(*mine[i], theirs(k, i), *cases[i]); }
   bool alike_on_all(size_t k) {
     for (size_t i = 0; i < cases.size(); ++i)
-      if (mine[i].how == Outcome::died || !alike_on(k, i)) return false;
+      if (mine[i]->how == Outcome::died || !alike_on(k, i)) return false;
     return !cases.empty();
   }
 
   static constexpr size_t most = 24;
   std::vector<const Case*> cases;
-  std::vector<Outcome> mine;
+  std::vector<const Outcome*> mine;
+  std::vector<Outcome> noisy;  ///< of those that had to be asked again
   MistakeAnswers& mistakes;
 };
 
@@ -120,11 +128,12 @@ void name_by_tap(Diagnosis& d, Answers& answers) {
   std::vector<bool> explains(count, true);
   std::vector<size_t> stopped;  // cases that threw before anything wrong was recorded
   for (size_t i = 0; i < cases.size(); ++i) {
-    const WrongTap first = first_wrong_tap(answers.mine[i], *cases[i]);
-    if (!first.value && answers.mine[i].how == Outcome::threw) stopped.push_back(i);
+    const Outcome& mine = *answers.mine[i];
+    const WrongTap first = first_wrong_tap(mine, *cases[i]);
+    if (!first.value && mine.how == Outcome::threw) stopped.push_back(i);
     if (!first.value || (cases[i]->find(first.name) && cases[i]->find(first.name)->is_output)) continue;
     if (tap.empty()) tap = base_name(first.name);
-    if (base_name(first.name) != tap && !shows_step(answers.mine[i], *cases[i], tap)) continue;
+    if (base_name(first.name) != tap && !shows_step(mine, *cases[i], tap)) continue;
     if (base_name(first.name) != tap) return;
     for (size_t k = 0; k < count; ++k) explains[k] = explains[k] && gives_tap(answers.theirs(k, i), *cases[i], first);
   }
@@ -145,7 +154,7 @@ void name_by_tap(Diagnosis& d, Answers& answers) {
 
 }  // namespace
 
-Diagnosis diagnose(MistakeAnswers& mistakes, Runner& mine, const std::vector<const Case*>& failing,
+Diagnosis diagnose(MistakeAnswers& mistakes, Runner& mine, const std::vector<FailedCase>& failing,
                    const std::vector<const Case*>& passing) {
   const Lesson& lesson = mistakes.lesson();
   Answers answers(mistakes, mine, failing);

@@ -22,10 +22,16 @@ struct Diagnosis {
 /// Outputs of two runs are alike within the tolerances of the case; NaN equals NaN, and they ended in the same way.
 bool alike(const Outcome& a, const Outcome& b, const Case& c);
 
+/// A case that failed, and how it went with NaN in fresh memory.
+struct FailedCase {
+  const Case* asked;
+  const Outcome* judged;
+};
+
 /// Asks every known mistake for its answers to the failing cases (at most 24), with finite noise in fresh memory, and
 /// names those that give the learner's output on all of them and fail on none that the learner passes. Where none does,
 /// those that give the first wrong tap on all of them.
-Diagnosis diagnose(MistakeAnswers& mistakes, Runner& mine, const std::vector<const Case*>& failing,
+Diagnosis diagnose(MistakeAnswers& mistakes, Runner& mine, const std::vector<FailedCase>& failing,
                    const std::vector<const Case*>& passing);
 
 /// Whether something is read before it was written.

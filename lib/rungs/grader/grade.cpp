@@ -108,12 +108,14 @@ std::string tell_line(const Outcome& outcome, const Lesson& lesson, const Runner
 std::string tell_mistake(Grade& g, MistakeAnswers& mistakes, Runner& mine, size_t told, bool explained) {
   const auto died = [](const Verdict& verdict) { return verdict.outcome.how == Outcome::died; };
   if (std::any_of(g.verdicts.begin(), g.verdicts.end(), died)) return "";  // a crash, or an endless loop, is none
-  std::vector<const Case*> failing{&g.cases[told]}, passing;
+  const auto failed = [&](size_t i) { return FailedCase{&g.cases[i], &g.verdicts[i].outcome}; };
+  std::vector<FailedCase> failing{failed(told)};
+  std::vector<const Case*> passing;
   for (size_t i = 0; i < g.cases.size(); ++i) {
     if (g.verdicts[i].pass)
       passing.push_back(&g.cases[i]);
     else if (i != told && is_wrong(g.verdicts[i], g.cases[i]))
-      failing.push_back(&g.cases[i]);
+      failing.push_back(failed(i));
   }
   g.diagnosis = diagnose(mistakes, mine, failing, passing);
   if (g.diagnosis.named.empty() && explained) return "";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "rungs/base/text.hpp"
 #include "rungs/base/units.hpp"
@@ -119,6 +120,17 @@ static Verdict judge_ending(const Outcome& outcome, const Case& c) {
       break;
   }
   return v;
+}
+
+bool may_show_fresh_memory(const Outcome& outcome) {
+  if (outcome.how != Outcome::done) return !outcome.too_late;
+  const auto numbers_alone = [](const Recorded& piece) {
+    if (piece.value.dtype() != DType::f32) return false;
+    const std::span<const float> all(piece.value.data(), size_t(piece.value.count()));
+    return std::none_of(all.begin(), all.end(), [](float x) { return std::isnan(x); });
+  };
+  const std::vector<Recorded>& pieces = outcome.recording.pieces;
+  return !std::all_of(pieces.begin(), pieces.end(), numbers_alone);
 }
 
 Verdict judge(Outcome outcome, const Case& c) {

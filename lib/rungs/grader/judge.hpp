@@ -18,6 +18,10 @@ struct Outcome {
   bool too_late = false;  ///< it was still running when its time was over
 };
 
+/// Whether another content of fresh memory than NaN may give another outcome than this one, which had NaN there: not
+/// where all that came is f32 and none of it NaN. What did not come to its end in time is not asked again either.
+bool may_show_fresh_memory(const Outcome& outcome);
+
 /// One piece beside its window of the reference.
 struct Compared {
   std::string name;

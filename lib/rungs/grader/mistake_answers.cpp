@@ -82,17 +82,24 @@ void MistakeAnswers::read_record(const std::filesystem::path& path) {
                     path.string(), whole, size));
 }
 
+/// With its verdict, and with noise where NaN says the same.
+MistakeAnswers::Answer& MistakeAnswers::judged(size_t k, const Case& c) {
+  Answer& a = answer(k, c);
+  if (a.passes) return a;
+  Verdict v;
+  if (!runners_.empty()) v = judge(runners_[k].run(c.input), c);
+  a.passes = v.pass;
+  if (!may_show_fresh_memory(v.outcome)) a.with_noise = std::move(v.outcome);
+  return a;
+}
+
 const Outcome& MistakeAnswers::with_noise(size_t k, const Case& c) {
-  std::optional<Outcome>& known = answer(k, c).with_noise;
+  std::optional<Outcome>& known = judged(k, c).with_noise;
   if (!known) known = runners_.empty() ? Outcome() : runners_[k].run(c.input.with_fresh(FreshMemory::noise));
   return *known;
 }
 
-bool MistakeAnswers::passes(size_t k, const Case& c) {
-  std::optional<bool>& known = answer(k, c).passes;
-  if (!known) known = !runners_.empty() && judge(runners_[k].run(c.input), c).pass;
-  return *known;
-}
+bool MistakeAnswers::passes(size_t k, const Case& c) { return *judged(k, c).passes; }
 
 namespace {
 
@@ -156,9 +163,9 @@ void record_mistakes(const Lesson& lesson, const std::filesystem::path& path) {
   std::vector<Runner> runners = mistake_runners(lesson);
   for (size_t k = 0; k < runners.size(); ++k)
     for (const Case& c : cases) {
-      const bool passes = judge(runners[k].run(c.input), c).pass;
-      check(write_answer(file.fd, lesson.mistakes[k].name, passes,
-                         runners[k].run(c.input.with_fresh(FreshMemory::noise)), c));
+      Verdict v = judge(runners[k].run(c.input), c);
+      if (may_show_fresh_memory(v.outcome)) v.outcome = runners[k].run(c.input.with_fresh(FreshMemory::noise));
+      check(write_answer(file.fd, lesson.mistakes[k].name, v.pass, v.outcome, c));
     }
 }
 

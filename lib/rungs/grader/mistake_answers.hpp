@@ -38,6 +38,7 @@ class MistakeAnswers {
   };
   void read_record(const std::filesystem::path& file);
   Answer& answer(size_t k, const Case& c) { return answers_[{lesson_.mistakes[k].name, c.input.name}]; }
+  Answer& judged(size_t k, const Case& c);
 
   const Lesson& lesson_;
   std::vector<Runner> runners_;                                    ///< none where answers are recorded

@@ -21,8 +21,9 @@ namespace {
 
 /// Of the first suite that fails; of the last where none does.
 Grade grade_suites(const Lesson& lesson, const Candidate& candidate) {
-  Grade g = grade(lesson, Suite::evaluate, candidate);
-  if (g.all_passed() && lesson.has_cache()) g = grade(lesson, Suite::kv_evaluate, candidate);
+  const Waiting as_check_does{.until_endless = true};
+  Grade g = grade(lesson, Suite::evaluate, candidate, as_check_does);
+  if (g.all_passed() && lesson.has_cache()) g = grade(lesson, Suite::kv_evaluate, candidate, as_check_does);
   return g;
 }
 

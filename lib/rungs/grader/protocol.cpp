@@ -1,10 +1,12 @@
 #include "rungs/grader/protocol.hpp"
 
 #include <poll.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <vector>
 
 namespace rungs {
 
@@ -36,14 +38,25 @@ bool wait_for(pollfd* fds, nfds_t count, const Deadline& until) {
   }
 }
 
-bool write_all(int fd, const void* data, size_t bytes, const Deadline& until) {
-  for (const char* at = static_cast<const char*>(data); bytes > 0;) {
+/// What a message is made of, or fills: the kernel takes all parts in one call.
+using Parts = std::vector<iovec>;
+
+/// Parts without the first `bytes`, and without what is empty before the rest.
+void leave_behind(Parts& parts, size_t bytes) {
+  size_t whole = 0;
+  while (whole < parts.size() && parts[whole].iov_len <= bytes) bytes -= parts[whole++].iov_len;
+  parts.erase(parts.begin(), parts.begin() + std::ptrdiff_t(whole));
+  if (bytes > 0) parts[0] = {static_cast<char*>(parts[0].iov_base) + bytes, parts[0].iov_len - bytes};
+}
+
+bool write_all(int fd, Parts parts, const Deadline& until) {
+  for (leave_behind(parts, 0); !parts.empty();) {
     pollfd writable{fd, POLLOUT, 0};
     if (until && !wait_for(&writable, 1, until)) return false;
-    const ssize_t n = ::write(fd, at, bytes);
+    const ssize_t n = writev(fd, parts.data(), int(parts.size()));
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (n <= 0) return false;
-    at += n, bytes -= size_t(n);
+    leave_behind(parts, size_t(n));
   }
   return true;
 }
@@ -53,15 +66,15 @@ struct Source {
   int fd, pidfd;
   Deadline until;
 
-  Received read_all(void* data, size_t bytes) const {
-    for (char* at = static_cast<char*>(data); bytes > 0;) {
+  Received read_all(Parts parts) const {
+    for (leave_behind(parts, 0); !parts.empty();) {
       pollfd ready[] = {{fd, POLLIN, 0}, {pidfd, POLLIN, 0}};
       if (!wait_for(ready, pidfd < 0 ? 1 : 2, until)) return Received::too_late;
       if (!ready[0].revents) return Received::end;
-      const ssize_t n = ::read(fd, at, bytes);
+      const ssize_t n = readv(fd, parts.data(), int(parts.size()));
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) return Received::end;
-      at += n, bytes -= size_t(n);
+      leave_behind(parts, size_t(n));
     }
     return Received::message;
   }
@@ -80,14 +93,17 @@ bool send(int fd, const Message& m, Deadline until) {
   h.dtype = uint8_t(m.tensor.dtype());
   h.rank = uint8_t(m.tensor.shape().rank());
   for (int d = 0; d < h.rank; ++d) h.dims[d] = m.tensor.dim(d);
-  return write_all(fd, &h, sizeof h, until) && write_all(fd, m.name.data(), h.name_bytes, until) &&
-         write_all(fd, m.text.data(), h.text_bytes, until) && write_all(fd, m.tensor.raw(), m.tensor.bytes(), until);
+  const auto part = [](const void* data, size_t bytes) { return iovec{const_cast<void*>(data), bytes}; };
+  return write_all(fd,
+                   {part(&h, sizeof h), part(m.name.data(), h.name_bytes), part(m.text.data(), h.text_bytes),
+                    part(m.tensor.raw(), m.tensor.bytes())},
+                   until);
 }
 
 Received receive(int fd, Message& m, Deadline until, int pidfd) {
   const Source from{fd, pidfd, until};
   Header h{};
-  if (const Received r = from.read_all(&h, sizeof h); r != Received::message) return r;
+  if (const Received r = from.read_all({{&h, sizeof h}}); r != Received::message) return r;
   if (h.mark != mark || h.name_bytes > most_text || h.text_bytes > most_text || h.rank > Shape::max_rank ||
       h.dtype > uint8_t(DType::i64))
     return Received::broken;
@@ -96,18 +112,16 @@ Received receive(int fd, Message& m, Deadline until, int pidfd) {
   m.number = h.number;
   m.name.resize(h.name_bytes);
   m.text.resize(h.text_bytes);
-  if (const Received r = from.read_all(m.name.data(), m.name.size()); r != Received::message) return r;
-  if (const Received r = from.read_all(m.text.data(), m.text.size()); r != Received::message) return r;
-  if (!h.has_tensor) return Received::message;
   Tensor tensor;
-  try {
-    const Shape shape(std::span<const int64_t>(h.dims, h.rank));
-    if (shape.count() > most_elements) return Received::broken;
-    tensor = Tensor::uninitialised(shape, DType(h.dtype));
-  } catch (const Error&) {
-    return Received::broken;
-  }
-  const Received received = from.read_all(tensor.raw(), tensor.bytes());
+  if (h.has_tensor) try {
+      const Shape shape(std::span<const int64_t>(h.dims, h.rank));
+      if (shape.count() > most_elements) return Received::broken;
+      tensor = Tensor::uninitialised(shape, DType(h.dtype));
+    } catch (const Error&) {
+      return Received::broken;
+    }
+  const Received received =
+      from.read_all({{m.name.data(), m.name.size()}, {m.text.data(), m.text.size()}, {tensor.raw(), tensor.bytes()}});
   m.tensor = std::move(tensor);
   return received;
 }

@@ -17,7 +17,11 @@ namespace {
 /// How one known mistake fared on every case.
 struct Fate {
   std::vector<Verdict> verdicts;  // with NaN in fresh memory: is it rejected?
-  std::vector<Outcome> outcomes;  // with finite noise, where it is rejected: is it told apart?
+  std::vector<Outcome> noisy;     // with finite noise, where it is rejected and that may differ: is it told apart?
+
+  const Outcome& told_of(size_t i) const {
+    return may_show_fresh_memory(verdicts[i].outcome) ? noisy[i] : verdicts[i].outcome;
+  }
 };
 
 /// The right ending and a wrong output.
@@ -45,7 +49,7 @@ bool shows_as_declared(const MistakeStrength& m, const Fate& fate, const std::ve
 bool alike_on_all(const Fate& a, const Fate& b, const std::vector<Case>& cases) {
   for (size_t i = 0; i < cases.size(); ++i)
     if (a.verdicts[i].pass != b.verdicts[i].pass ||
-        (!a.verdicts[i].pass && !alike(a.outcomes[i], b.outcomes[i], cases[i])))
+        (!a.verdicts[i].pass && !alike(a.told_of(i), b.told_of(i), cases[i])))
       return false;
   return true;
 }
@@ -78,7 +82,8 @@ Strength strength(const Lesson& lesson) {
     MistakeStrength m{lesson.mistakes[k].name, lesson.mistakes[k].shows, 0, cases.size(), 0, {}};
     for (const Case& c : cases) {
       const Verdict& v = fate.verdicts.emplace_back(judge(runners[k].run(c.input), c));
-      fate.outcomes.push_back(v.pass ? Outcome() : runners[k].run(c.input.with_fresh(FreshMemory::noise)));
+      const bool again = !v.pass && may_show_fresh_memory(v.outcome);
+      fate.noisy.push_back(again ? runners[k].run(c.input.with_fresh(FreshMemory::noise)) : Outcome());
       if (v.pass) continue;
       ++m.rejected;
       m.best_fraction = std::max(m.best_fraction, wrong_output(v, c) ? v.fraction : HUGE_VAL);

@@ -1,7 +1,7 @@
 /// A Tensor is a shape, a dtype and contiguous row-major memory: its own, or a view of somebody else's.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -33,11 +33,12 @@ class Shape {
     if (k < 0 || k >= rank_) fail(i);
     return dims_[size_t(k)];
   }
-  bool operator==(const Shape& o) const { return rank_ == o.rank_ && dims_ == o.dims_; }
+  bool operator==(const Shape& o) const { return rank_ == o.rank_ && std::equal(dims_, dims_ + rank_, o.dims_); }
 
  private:
+  friend class Tensor;
   [[noreturn]] void fail(int i) const;
-  std::array<int64_t, max_rank> dims_{};
+  int64_t dims_[max_rank] = {};
   int64_t count_ = 1;
   int rank_ = 0;
 };
@@ -113,7 +114,7 @@ class Tensor {
   template <class T = float, class... I>
   T& at(I... index) {
     const int64_t i[] = {int64_t(index)...};
-    return data<T>()[offset(std::span<const int64_t>(i, sizeof...(I)))];
+    return data<T>()[offset(i, sizeof...(I))];
   }
   template <class T = float, class... I>
   const T& at(I... index) const {
@@ -151,12 +152,13 @@ class Tensor {
   Tensor copy() const;
 
  private:
-  size_t offset(std::span<const int64_t> index) const {
-    if (int(index.size()) != shape_.rank()) fail_index(index);
+  /// Of pointers and no std::span: a learner's file is compiled without optimization, and this is its innermost loop.
+  size_t offset(const int64_t* index, size_t count) const {
+    if (count != size_t(shape_.rank_)) fail_index({index, count});
     uint64_t at = 0;
-    for (size_t d = 0; d < index.size(); ++d) {
-      const auto size = uint64_t(shape_[int(d)]);
-      if (uint64_t(index[d]) >= size) fail_index(index);
+    for (size_t d = 0; d < count; ++d) {
+      const auto size = uint64_t(shape_.dims_[d]);
+      if (uint64_t(index[d]) >= size) fail_index({index, count});
       at = at * size + uint64_t(index[d]);
     }
     return at;
