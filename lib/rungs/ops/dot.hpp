@@ -3,17 +3,14 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 
 #include "rungs/tensor/tensor.hpp"
 
 namespace rungs {
 
-/// Rows of x up to which small_batch_product is a faster way than packed_product (bench/prompts.cpp); beside quantized
-/// weights always.
-inline int64_t small_batch_rows(DType weight) {
-  return is_quantized(weight) ? std::numeric_limits<int64_t>::max() : 32;
-}
+/// Rows of x up to which small_batch_product is a faster way than packed_product (bench/prompts.cpp), on this
+/// processor; beside quantized weights always.
+int64_t small_batch_rows(DType weight);
 
 /// Whether the product with rows of C elements of this dtype is made of the processor's dots of bf16
 /// (ops/processor.hpp): from C = 768 on, for narrow models are fast without. Few rows of x are then read as sums of two

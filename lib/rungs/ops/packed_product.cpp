@@ -24,8 +24,8 @@ namespace {
 
 /// A panel is so many elements of so many rows of w, two vectors wide and as deep as the nearest cache holds:
 /// panel[c · width + k] is element c of row k. Of each `depth` elements of x one tile of rows stands after the other,
-/// and element c of its row r at x[c · rows + r]. Where the processor multiplies pairs of bf16, two of them are one
-/// element.
+/// and element c of its row r at x[c · rows + r]. Two bf16 stand in a panel as one element. Where the processor
+/// multiplies pairs of them, they are one of x, too.
 constexpr int64_t width = panel_width, depth = 8192 / width;
 
 /// Without an instruction for it, Highway makes a number of an infinity (ops/upcast.cpp).
@@ -39,15 +39,33 @@ constexpr int most_rows = 12;  // there are 32
 constexpr int most_rows = 6;
 #endif
 
+/// `halves`: elements of x for each of the panel.
 struct Floats {
+  static constexpr int halves = 1;
+  template <int h>
+  static HWY_INLINE hn::Vec<PanelLanes> half(const float* w) {
+    return hn::Load(PanelLanes(), w);
+  }
   static HWY_INLINE hn::Vec<PanelLanes> add_product(hn::Vec<PanelLanes> sum, hn::Vec<PanelLanes> w,
                                                     hn::Vec<PanelLanes> x) {
     return hn::MulAdd(x, w, sum);
   }
 };
 
+/// The first bf16 of each pair and the second, as f32, beside an x of f32. Widened here and not in the panel, which
+/// takes half the room so, and half the time to make.
+struct WidenedPairs : Floats {
+  static constexpr int halves = 2;
+  template <int h>
+  static HWY_INLINE hn::Vec<PanelLanes> half(const float* w) {
+    const auto pairs = hn::Load(PanelBits(), reinterpret_cast<const uint32_t*>(w));
+    return hn::BitCast(PanelLanes(),
+                       h == 0 ? hn::ShiftLeft<16>(pairs) : hn::And(pairs, hn::Set(PanelBits(), 0xffff0000u)));
+  }
+};
+
 #if RUNGS_DOT_INSTRUCTIONS
-struct PairsOfBf16 {
+struct PairsOfBf16 : Floats {
   static HWY_INLINE hn::Vec<PanelLanes> add_product(hn::Vec<PanelLanes> sum, hn::Vec<PanelLanes> w,
                                                     hn::Vec<PanelLanes> x) {
     return add_dots_of_bf16(sum, hn::BitCast(Pairs(), w), hn::BitCast(Pairs(), x));
@@ -56,6 +74,18 @@ struct PairsOfBf16 {
 #else
 using PairsOfBf16 = Floats;  // not used
 #endif
+
+/// Half h of column c of a panel times what belongs to it of R rows of x.
+template <class Elements, int h, int R>
+HWY_INLINE void add_column(hn::Vec<PanelLanes> (&sum)[R][2], const float* x, const float* panel, int64_t c) {
+  const auto w_0 = Elements::template half<h>(panel + c * width);
+  const auto w_1 = Elements::template half<h>(panel + c * width + panel_lanes);
+  HWY_UNROLL(12) for (int r = 0; r < R; ++r) {
+    const auto x_r = hn::Set(PanelLanes(), x[(c * Elements::halves + h) * R + r]);
+    sum[r][0] = Elements::add_product(sum[r][0], w_0, x_r);
+    sum[r][1] = Elements::add_product(sum[r][1], w_1, x_r);
+  }
+}
 
 /// out (R, width) = the sums of R rows of x with a panel of n columns, added to what stands there if it `adds`.
 template <class Elements, int R>
@@ -70,12 +100,8 @@ HWY_INLINE void tile(float* out, int64_t out_stride, const float* x, const float
     for (int64_t k = 0; k < ahead.rows; ++k)
       for (int64_t i = 0; i < width; i += 16) hwy::Prefetch(ahead.first + k * ahead.row_bytes + (some + i) * 4);
     for (int64_t c = some, end = std::min(n, some + width); c < end; ++c) {
-      const auto w_0 = hn::Load(d, panel + c * width), w_1 = hn::Load(d, panel + c * width + panel_lanes);
-      HWY_UNROLL(12) for (int r = 0; r < R; ++r) {
-        const auto x_r = hn::Set(d, x[c * R + r]);
-        sum[r][0] = Elements::add_product(sum[r][0], w_0, x_r);
-        sum[r][1] = Elements::add_product(sum[r][1], w_1, x_r);
-      }
+      add_column<Elements, 0>(sum, x, panel, c);
+      if constexpr (Elements::halves > 1) add_column<Elements, 1>(sum, x, panel, c);
     }
   }
   HWY_UNROLL(12)
@@ -165,30 +191,33 @@ void pack_panel(float* panel, const Tensor& w, int64_t k, int64_t rows, int64_t 
   pack(panel, static_cast<const float*>(upcasted), rows, n, n);
 }
 
-/// C elements of each row of w.
+/// C elements of each row of w, as a panel has them.
 template <class Elements>
 void product(float* out, const float* x, int64_t N, const Tensor& w, int64_t C, int64_t first, int64_t last) {
+  constexpr int64_t halves = Elements::halves, deep = depth / halves;
   const int64_t K = w.rows();
   if (C == 0)
     for (int64_t n = 0; n < N; ++n) std::fill(out + n * K + first, out + n * K + last, 0.0f);
-  HWY_ALIGN float memory[width * depth], *panel = memory;
-  for (int64_t c = 0; c < C; c += depth)
+  HWY_ALIGN float memory[width * deep], *panel = memory;
+  for (int64_t c = 0; c < C; c += deep)
     for (int64_t k = first; k < last; k += width) {
-      const int64_t n = std::min(depth, C - c), columns = std::min(width, last - k);
+      const int64_t n = std::min(deep, C - c), columns = std::min(width, last - k);
       pack_panel<Elements>(panel, w, k, columns, c, n);
       const int64_t row_bytes = int64_t(w.bytes()) / K;
       const auto* next = static_cast<const uint8_t*>(w.raw()) + (k + width) * row_bytes + c * row_bytes / C;
       const Ahead ahead{next, std::clamp<int64_t>(last - k - width, 0, width), row_bytes};
       rows_with_panel<most_rows>(
           out + k, columns, K, N, c > 0, [=](int64_t row, int64_t rows, float* o, int64_t stride) HWY_ATTR {
-            tile<Elements>(rows, o, stride, x + c * N + row * n, panel, n, c > 0, ahead.share(row, rows, N));
+            tile<Elements>(rows, o, stride, x + (c * N + row * n) * halves, panel, n, c > 0, ahead.share(row, rows, N));
           });
     }
 }
 
 void product_of_packed(float* out, const float* x, int64_t N, const Tensor& w, int64_t first, int64_t last) {
-  const int64_t elements = floats_of_packed(w.cols(), w.dtype());
-  (elements < w.cols() ? product<PairsOfBf16> : product<Floats>)(out, x, N, w, elements, first, last);
+  const int64_t C = w.cols();
+  if (w.dtype() != DType::bf16 || C % 2 != 0) return product<Floats>(out, x, N, w, C, first, last);
+  const bool rounded_x = floats_of_packed(C, w.dtype()) < C;
+  (rounded_x ? product<PairsOfBf16> : product<WidenedPairs>)(out, x, N, w, C / 2, first, last);
 }
 
 /// Elements [c, c + n) of all rows of C, which become one piece of packed x.
