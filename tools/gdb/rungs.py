@@ -14,7 +14,7 @@ ROWS, COLUMNS = 12, 10  # as print("x", x) shows
 def dims_of(tensor):
     shape = tensor["shape_"]
     rank = max(0, min(4, int(shape["rank_"])))
-    elements = shape["dims_"]["_M_elems"]
+    elements = shape["dims_"]
     return [int(elements[i]) for i in range(rank)]
 
 
