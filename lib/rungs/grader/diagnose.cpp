@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "rungs/grader/faults.hpp"
 
@@ -81,30 +82,29 @@ bool shows_step(const Outcome& outcome, const Case& c, const std::string& step) 
 /// The failing cases that are compared, with finite noise in fresh memory, and what the learner's file gives on each.
 struct Answers {
   Answers(MistakeAnswers& theirs, Runner& runner, const std::vector<FailedCase>& failing) : mistakes(theirs) {
-    noisy.reserve(most);
     for (const FailedCase& f : failing) {
       if (cases.size() == most) break;
       cases.push_back(f.asked);
-      mine.push_back(f.judged);
-      if (!may_show_fresh_memory(*f.judged)) continue;
-      noisy.push_back(runner.run(f.asked->input.with_fresh(FreshMemory::noise)));
-      mine.back() = &noisy.back();
+      judged.push_back(f.judged);
+      noisy.push_back(runner.run_with_noise(f.asked->input, *f.judged));
     }
   }
 
+  const Outcome& mine(size_t i) const { return noisy[i] ? *noisy[i] : *judged[i]; }
+
   /// Of known mistake k on case i.
   const Outcome& theirs(size_t k, size_t i) { return mistakes.with_noise(k, *cases[i]); }
-  bool alike_on(size_t k, size_t i) { return alike(*mine[i], theirs(k, i), *cases[i]); }
+  bool alike_on(size_t k, size_t i) { return alike(mine(i), theirs(k, i), *cases[i]); }
   bool alike_on_all(size_t k) {
     for (size_t i = 0; i < cases.size(); ++i)
-      if (mine[i]->how == Outcome::died || !alike_on(k, i)) return false;
+      if (mine(i).how == Outcome::died || !alike_on(k, i)) return false;
     return !cases.empty();
   }
 
   static constexpr size_t most = 24;
   std::vector<const Case*> cases;
-  std::vector<const Outcome*> mine;
-  std::vector<Outcome> noisy;  ///< of those that had to be asked again
+  std::vector<const Outcome*> judged;
+  std::vector<std::optional<Outcome>> noisy;
   MistakeAnswers& mistakes;
 };
 
@@ -128,7 +128,7 @@ void name_by_tap(Diagnosis& d, Answers& answers) {
   std::vector<bool> explains(count, true);
   std::vector<size_t> stopped;  // cases that threw before anything wrong was recorded
   for (size_t i = 0; i < cases.size(); ++i) {
-    const Outcome& mine = *answers.mine[i];
+    const Outcome& mine = answers.mine(i);
     const WrongTap first = first_wrong_tap(mine, *cases[i]);
     if (!first.value && mine.how == Outcome::threw) stopped.push_back(i);
     if (!first.value || (cases[i]->find(first.name) && cases[i]->find(first.name)->is_output)) continue;

@@ -160,13 +160,10 @@ void record_mistakes(const Lesson& lesson, const std::filesystem::path& path) {
   };
   check(file.fd >= 0);
   const std::vector<Case> cases = all_cases(lesson);
-  std::vector<Runner> runners = mistake_runners(lesson);
-  for (size_t k = 0; k < runners.size(); ++k)
-    for (const Case& c : cases) {
-      Verdict v = judge(runners[k].run(c.input), c);
-      if (may_show_fresh_memory(v.outcome)) v.outcome = runners[k].run(c.input.with_fresh(FreshMemory::noise));
-      check(write_answer(file.fd, lesson.mistakes[k].name, v.pass, v.outcome, c));
-    }
+  MistakeAnswers answers(lesson);
+  for (size_t k = 0; k < lesson.mistakes.size(); ++k)
+    for (const Case& c : cases)
+      check(write_answer(file.fd, lesson.mistakes[k].name, answers.passes(k, c), answers.with_noise(k, c), c));
 }
 
 }  // namespace rungs

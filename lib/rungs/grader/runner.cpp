@@ -155,6 +155,11 @@ Outcome Runner::run(const CaseInput& in) {
   return listen(until);
 }
 
+std::optional<Outcome> Runner::run_with_noise(const CaseInput& in, const Outcome& judged) {
+  if (!may_show_fresh_memory(judged)) return std::nullopt;
+  return run(in.with_fresh(FreshMemory::noise));
+}
+
 static constexpr int milliseconds_once_late = 1000;
 
 /// A sentence of the code under grade, which may be as long as it likes and hold what commands a terminal.

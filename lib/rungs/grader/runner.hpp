@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,8 @@ class Runner {
   /// Runs one case; starts the process when none is alive. Never throws for what the code under grade does.
   /// \throws Error when the program is not there.
   Outcome run(const CaseInput& in);
+  /// Runs it again with noise in fresh memory, where that may end otherwise than `judged`, which had NaN there.
+  std::optional<Outcome> run_with_noise(const CaseInput& in, const Outcome& judged);
   /// What the process printed in the last case, at most the last `most` bytes.
   std::string printed(size_t most = 600) const;
   const std::filesystem::path& program() const { return program_; }

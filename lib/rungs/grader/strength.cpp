@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "rungs/grader/diagnose.hpp"
 #include "rungs/grader/faults.hpp"
@@ -16,12 +17,10 @@ namespace {
 
 /// How one known mistake fared on every case.
 struct Fate {
-  std::vector<Verdict> verdicts;  // with NaN in fresh memory: is it rejected?
-  std::vector<Outcome> noisy;     // with finite noise, where it is rejected and that may differ: is it told apart?
+  std::vector<Verdict> verdicts;              // with NaN in fresh memory: is it rejected?
+  std::vector<std::optional<Outcome>> noisy;  // where it is, with finite noise if that may differ: is it told apart?
 
-  const Outcome& told_of(size_t i) const {
-    return may_show_fresh_memory(verdicts[i].outcome) ? noisy[i] : verdicts[i].outcome;
-  }
+  const Outcome& told_of(size_t i) const { return noisy[i] ? *noisy[i] : verdicts[i].outcome; }
 };
 
 /// The right ending and a wrong output.
@@ -82,8 +81,7 @@ Strength strength(const Lesson& lesson) {
     MistakeStrength m{lesson.mistakes[k].name, lesson.mistakes[k].shows, 0, cases.size(), 0, {}};
     for (const Case& c : cases) {
       const Verdict& v = fate.verdicts.emplace_back(judge(runners[k].run(c.input), c));
-      const bool again = !v.pass && may_show_fresh_memory(v.outcome);
-      fate.noisy.push_back(again ? runners[k].run(c.input.with_fresh(FreshMemory::noise)) : Outcome());
+      fate.noisy.push_back(v.pass ? std::nullopt : runners[k].run_with_noise(c.input, v.outcome));
       if (v.pass) continue;
       ++m.rejected;
       m.best_fraction = std::max(m.best_fraction, wrong_output(v, c) ? v.fraction : HUGE_VAL);
