@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <thread>
+
 #include "support.hpp"
 
 using namespace rungs;
@@ -66,6 +68,35 @@ TEST_CASE("a message comes as it went") {
   CHECK(m.number == -7);
   CHECK(m.tensor.shape() == Shape{2, 3});
   CHECK(values(m.tensor) == values(random_tensor({2, 3}, 1)));
+}
+
+TEST_CASE("a message in pieces is whole: more than a pipe holds, or a byte at a time") {
+  Message large = output(), m;
+  large.tensor = random_tensor({300, 1000}, 1);  // 1.2 MB; a pipe holds 64 KB
+  Pipe full;
+  fcntl(full.to, F_SETFL, O_NONBLOCK);  // as the grader writes
+  std::thread writes([&] { send(full.to, large, in(5000)); });
+  const Received received = receive(full.from, m, in(5000));
+  writes.join();
+  REQUIRE(received == Received::message);
+  CHECK(m.name == "out");
+  CHECK(m.text == "said");
+  CHECK(values(m.tensor) == values(large.tensor));
+
+  const std::string bytes = on_the_wire(output());
+  Pipe slow;
+  std::thread dribbles([&] {
+    for (const char byte : bytes) {
+      if (write(slow.to, &byte, 1) != 1) return;
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+  });
+  const Received dribbled = receive(slow.from, m, in(5000));
+  dribbles.join();
+  REQUIRE(dribbled == Received::message);
+  CHECK(m.name == "out");
+  CHECK(m.text == "said");
+  CHECK(values(m.tensor) == values(output().tensor));
 }
 
 TEST_CASE("tensors of every kind of shape, and none") {
