@@ -46,6 +46,7 @@ static void softmax_of_visible(Eigen::Map<Matrix>& scores, int64_t p, const Atte
 struct TokenRows {
   std::span<const int32_t> blocks = {};  // empty: all lie one behind the other
   int64_t block_size = 0, first = 0;
+  bool ask_ahead = false;  // before they are read
 
   int64_t row(int64_t s) const {
     const int64_t p = first + s;
@@ -78,9 +79,9 @@ static ConstTensor collected(Tensor& scratch, const Tensor& rows, const TokenRow
 // One query reads the blocks where they lie. Many queries read keys and values many times, in products of matrices:
 // for them the blocks are brought together first, which is little beside the products.
 void CpuOps::paged_attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Segment& segment,
-                             LayerCache& cache, const AttentionOptions& options) {
+                             LayerCache& cache, const AttentionOptions& options, bool ask_ahead) {
   const auto& [begin, T, sequence, past, blocks] = segment;
-  TokenRows tokens{blocks, cache.k.dim(1)};
+  TokenRows tokens{blocks, cache.k.dim(1), 0, ask_ahead};
   Tensor k_rows = rows_of_blocks(cache.k), v_rows = rows_of_blocks(cache.v);  // (B · capacity, G, D)
   for (int64_t t = 0, n = 0; t < T; t += n) {
     n = tokens.together(past + t, T - t);
@@ -104,8 +105,41 @@ void CpuOps::attention(Tensor& out, const Tensor& q, const Tensor& k, const Tens
   const bool paged = cache && !rows.segments.empty() && !rows.segments[0].blocks.empty();
   if (cache && !paged) need(scores_, chunks_of_keys(cache->k.dim(1)) * q.dim(1) * room_of_chunk(q.cols()));
   if (!paged) return attention_by_segment(*this, out, q, k, v, rows, cache, options);
-  for (const Segment& s : rows.segments) paged_attention(out, q, k, v, s, *cache, options);
+  const bool ask_ahead = rows.segments.size() > 1;  // the blocks of one sequence stay near
+  for (const Segment& s : rows.segments) paged_attention(out, q, k, v, s, *cache, options, ask_ahead);
 }
+
+/// Asks for keys and values so many bytes before they are read: of each chunk its keys, then its values. The processor
+/// foresees by itself what lies one behind the other, but the blocks of a paged cache lie anywhere.
+class ReadAhead {
+ public:
+  ReadAhead(const Tensor& k, const Tensor& v, const TokenRows& tokens, int64_t first, int64_t S)
+      : k_(static_cast<const char*>(k.raw())),
+        v_(static_cast<const char*>(v.raw())),
+        row_bytes_(int64_t(k.bytes()) / k.dim(0)),
+        tokens_(tokens),
+        next_(2 * first),
+        S_(S) {}
+
+  /// Place 2 · begin + i is key i of the chunk from token `begin` on, and n further is value i, where it has n tokens.
+  void go_on_to(int64_t place) {
+    place = std::min(place + bytes_ahead / row_bytes_, 2 * S_);
+    for (int64_t some = 0; next_ < place; next_ += some) {
+      const int64_t begin = next_ / (2 * keys_at_a_time) * keys_at_a_time, n = std::min(keys_at_a_time, S_ - begin);
+      const bool values = next_ >= 2 * begin + n;
+      const int64_t i = next_ - 2 * begin - (values ? n : 0);
+      some = tokens_.together(begin + i, std::min(n - i, place - next_));
+      const char* first = (values ? v_ : k_) + tokens_.row(begin + i) * row_bytes_;
+      for (int64_t byte = 0; byte < some * row_bytes_; byte += 64) __builtin_prefetch(first + byte);
+    }
+  }
+
+ private:
+  const char *k_, *v_;
+  int64_t row_bytes_;
+  const TokenRows& tokens_;
+  int64_t next_, S_;
+};
 
 /// n elements of keys or values from `first` on, as f32: where they lie, or upcast into `room`.
 static const float* as_floats(const Tensor& x, int64_t first, int64_t n, float* room) {
@@ -132,12 +166,16 @@ void CpuOps::sdpa_one(Tensor& out, const Tensor& q, const Tensor& k, const Tenso
 
   in_parts(chunks, 1, threads, [&](int64_t first, int64_t last) {
     float* floats = upcast_.data() + (threads ? omp_get_thread_num() * upcast_room : 0);
+    ReadAhead read_ahead(k, v, tokens, first * keys_at_a_time, std::min(S, last * keys_at_a_time));
     for (int64_t chunk = first; chunk < last; ++chunk) {
       const int64_t begin = chunk * keys_at_a_time, end = std::min(S, begin + keys_at_a_time), n = end - begin;
       float *sums = part(chunk, 0), *weights = sums + D + 2;  // of head 0; those of head h are h · room further
+      int64_t read = 2 * begin;                               // keys and values
       const auto some_at_a_time = [&](const Tensor& x, const auto& work) {
         for (int64_t s = begin, some = 0; s < end; s += some) {
           some = tokens.together(s, std::min(keys_in_cache, end - s));
+          read += some;
+          if (tokens.ask_ahead) read_ahead.go_on_to(read);
           work(s - begin, as_floats(x, tokens.row(s) * row, some * row, floats), some);
         }
       };

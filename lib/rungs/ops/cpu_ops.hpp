@@ -50,7 +50,7 @@ class CpuOps : public Device, public Ops, public Steps {
                  const AttentionOptions& options);
 
   void paged_attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Segment& segment,
-                       LayerCache& cache, const AttentionOptions& options);
+                       LayerCache& cache, const AttentionOptions& options, bool ask_ahead);
 
   Tensor scores_;    // see sdpa_one; else for each thread (queries at a time, S)
   Tensor arranged_;  // x in the order in which a product reads it, where that is another
