@@ -109,7 +109,7 @@ void CpuOps::attention(Tensor& out, const Tensor& q, const Tensor& k, const Tens
   for (const Segment& s : rows.segments) paged_attention(out, q, k, v, s, *cache, options, ask_ahead);
 }
 
-/// Asks for keys and values so many bytes before they are read: of each chunk its keys, then its values. The processor
+/// Asks for keys and values `bytes_ahead` before they are read: of each chunk its keys, then its values. The processor
 /// foresees by itself what lies one behind the other, but the blocks of a paged cache lie anywhere.
 class ReadAhead {
  public:
