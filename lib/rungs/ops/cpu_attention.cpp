@@ -105,7 +105,7 @@ void CpuOps::attention(Tensor& out, const Tensor& q, const Tensor& k, const Tens
   const bool paged = cache && !rows.segments.empty() && !rows.segments[0].blocks.empty();
   if (cache && !paged) need(scores_, chunks_of_keys(cache->k.dim(1)) * q.dim(1) * room_of_chunk(q.cols()));
   if (!paged) return attention_by_segment(*this, out, q, k, v, rows, cache, options);
-  const bool ask_ahead = rows.segments.size() > 1;  // the blocks of one sequence stay near
+  const bool ask_ahead = rows.segments.size() > 1;  // one sequence alone is slower by it (bench/README.md)
   for (const Segment& s : rows.segments) paged_attention(out, q, k, v, s, *cache, options, ask_ahead);
 }
 
