@@ -111,7 +111,7 @@ TEST_CASE("whatever is handed in, no point is unearned, nothing else suffers, an
   for (const HostileFile& f : files) {
     const json& s = named(summary, f.name);
     const std::string why = s["why"];
-    INFO(f.name, ": ", why);
+    INFO(std::string(f.name), ": ", why);
     CHECK(s["total"] > 0);
     CHECK((s["passed"] == s["total"]) == f.every_point);
     CHECK(why == Contains(f.says));

@@ -20,6 +20,9 @@
 
 namespace rungs {
 
+static constexpr int time_to_end_ms = 200;   // for one that waits for cases
+static constexpr int time_to_say_ms = 5000;  // how it ended: a busy machine takes its time to clear what it had
+
 Runner::Runner(std::filesystem::path program, std::string implementation, RunnerLimits limits)
     : program_(std::move(program)), implementation_(std::move(implementation)), limits_(limits) {
   signal(SIGPIPE, SIG_IGN);  // a runner that died is noticed when it is read from
@@ -37,7 +40,7 @@ Runner::Runner(Runner&& o) noexcept
       printed_(std::exchange(o.printed_, -1)) {}
 
 Runner::~Runner() {
-  stop(false);
+  stop(time_to_end_ms);
   if (printed_ >= 0) close(printed_);
 }
 
@@ -116,20 +119,20 @@ void Runner::start() {
   close(in[0]), close(out[1]);
   if (filter_here >= 0) close(filter_here);
   to_ = in[1], from_ = out[0];
-  if (pid_ < 0) stop(true), throw Error("no runner process could be started");
+  if (pid_ < 0) stop(0), throw Error("no runner process could be started");
   setpgid(pid_, pid_);              // here too: whoever comes first
   fcntl(to_, F_SETFL, O_NONBLOCK);  // one that does not read must not keep the grader
   pidfd_ = int(syscall(SYS_pidfd_open, pid_, 0));
 }
 
 /// Ends the process and what it left behind. Gives its status.
-int Runner::stop(bool at_once) {
+int Runner::stop(int patience_ms) {
   for (int* fd : {&to_, &from_, &pidfd_})
     if (*fd >= 0) close(std::exchange(*fd, -1));
   int status = 0;
   if (pid_ <= 0) return status;
   siginfo_t end{};
-  for (int waited_ms = 0; !at_once && waited_ms < 200; ++waited_ms) {  // its pipes are closed; it has time to see that
+  for (int waited_ms = 0; waited_ms < patience_ms; ++waited_ms) {  // its pipes are closed; it has time to see that
     if (waitid(P_PID, id_t(pid_), &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid == pid_) break;
     usleep(1000);
   }
@@ -173,7 +176,7 @@ Outcome Runner::listen(Deadline until) {
   Outcome outcome;
   const auto end_process = [&](const std::string& why) {
     outcome.how = Outcome::died, outcome.says = why;
-    stop(true);
+    stop(0);
   };
   Message m;
   Received received;
@@ -199,7 +202,7 @@ Outcome Runner::listen(Deadline until) {
         return outcome;
       case Message::threw:
         outcome.how = Outcome::threw, outcome.says = shown(m.text), outcome.calls = m.name;
-        if (limits_.on_gpu) stop(true);
+        if (limits_.on_gpu) stop(0);
         return outcome;
       default:
         received = Received::broken;
@@ -228,7 +231,7 @@ static std::string how_it_left(int code) {
 
 void Runner::tell_why_it_ended(Outcome& outcome) {
   outcome.how = Outcome::died;
-  const int status = stop(false);
+  const int status = stop(time_to_say_ms);
   constexpr int signal_within = 128;  // within walls a signal comes as such a status
   const bool by_signal = WIFSIGNALED(status) || (limits_.enclosed && WEXITSTATUS(status) > signal_within);
   if (!by_signal) {

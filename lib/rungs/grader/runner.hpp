@@ -64,7 +64,7 @@ class Runner {
   void start();
   std::vector<std::string> command(int filter_fd) const;
   std::vector<std::string> environment() const;
-  int stop(bool at_once);
+  int stop(int patience_ms);
   Outcome listen(Deadline until);
   void tell_why_it_ended(Outcome& outcome);
   std::string end_of_output(size_t most) const;
