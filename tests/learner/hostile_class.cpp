@@ -95,7 +95,8 @@ void linear(Tensor& out, const Tensor& x, const Tensor& w, const Tensor& b) { Cp
       {"fills_the_disk",
        first("for (int i = 0; i < 1000; ++i) { std::FILE* f = std::fopen((\"/tmp/\" + std::to_string(i)).c_str(), "
              "\"w\"); "
-             "if (!f) break; for (int n = 0; n < 300; ++n) std::fwrite(headers, 1, 4096, f); std::fclose(f); }")
+             "if (!f) break; for (int n = 0; n < 300; ++n) std::fwrite(headers, 1, 4096, f); if (std::fclose(f)) "
+             "break; }")
            .insert(0, "static char headers[4096];\n"),
        true, "", true},
       {"deletes_everything",
