@@ -32,7 +32,7 @@ struct Result {
 Result run(const char* version, bool enclosed = false, bool on_gpu = false) {
   static const std::vector<Case> cases = cases_of(lesson_called("06_causal_mask"), Suite::evaluate);
   RunnerLimits limits = on_gpu ? limits_on_gpu() : RunnerLimits{};
-  limits.milliseconds = 3000;
+  limits.milliseconds = 1500;
   limits.memory_bytes = 512 << 20;
   limits.sent_bytes = 32 << 20;  // which a busy machine sends in the time, too
   limits.enclosed = enclosed;
@@ -78,9 +78,9 @@ void check_each(bool enclosed) {
     {"calls_without_end", Outcome::died, "or calls without end"},
     {"divides_by_zero", Outcome::died, "an integer divided by zero"},
     {"index_outside", Outcome::threw, "It threw: "},
-    {"loops", Outcome::died, "It was still running after 3 s and was stopped: an endless loop?"},
-    {"sleeps", Outcome::died, "It was still running after 3 s"},
-    {"stops_itself", Outcome::died, "It was still running after 3 s"},
+    {"loops", Outcome::died, "It was still running after 1.5 s and was stopped: an endless loop?"},
+    {"sleeps", Outcome::died, "It was still running after 1.5 s"},
+    {"stops_itself", Outcome::died, "It was still running after 1.5 s"},
     {"kills_itself", Outcome::died, "It crashed: Killed (signal 9)"},
 #if !defined(__SANITIZE_ADDRESS__)  // which makes the first too slow for the time it has, and forbids the second
     {"taps_without_end", Outcome::died, "of taps and outputs and was stopped"},
@@ -184,7 +184,7 @@ TEST_CASE("a child cannot take its parent's cases, nor answer them, and ends wit
   CHECK_FALSE(is_running(child_in(both.printed)));
 
   const Result left = run("leaves_a_child");
-  CHECK(left.seconds < 2.9);  // noticed when the process ends, and not when the time is over
+  CHECK(left.seconds < 1.4);  // noticed when the process ends, and not when the time is over
   CHECK_FALSE(is_running(child_in(left.printed)));
 }
 
