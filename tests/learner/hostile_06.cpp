@@ -100,6 +100,13 @@ void closes_everything(Tensor&) {
   for (int fd = 0; fd < 100; ++fd) close(fd);
 }
 
+/// Longer than one that only waits for cases may take.
+void leaves_slowly(Tensor&) {
+  close(grader);
+  usleep(400'000);
+  _exit(3);
+}
+
 void writes_into_the_pipe(Tensor&) {
   const char text[] = "score: 100%";
   (void)!write(grader, text, sizeof text);
@@ -240,6 +247,7 @@ std::span<const Implementation> rungs::implementations() {
                                         BUT(throws_a_number),
                                         BUT(throws_where_none_may_pass),
                                         BUT(closes_everything),
+                                        BUT(leaves_slowly),
                                         BUT(writes_into_the_pipe),
                                         BUT(says_done_and_stops),
                                         BUT(names_another_kind),

@@ -11,7 +11,6 @@ constexpr const char* headers = R"(#include <fcntl.h>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <new>
 #include <stdexcept>
