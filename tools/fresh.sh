@@ -39,6 +39,7 @@ inside() {  # ROOT SCRIPT
   unshare --mount --pid --fork --propagation private bash -c '
     set -e
     mount -t proc proc "$0/proc"
+    mount -t sysfs -o ro sysfs "$0/sys"
     mount -t tmpfs tmpfs "$0/dev/shm"
     mount -t devpts -o newinstance,ptmxmode=0666 devpts "$0/dev/pts"
     exec chroot "$0" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 bash -c "$1"' "$1" "$2" </dev/null

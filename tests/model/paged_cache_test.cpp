@@ -49,6 +49,21 @@ TEST_CASE("a paged cache gives the bits of a contiguous one, for any size of blo
       }
 }
 
+TEST_CASE("a block is 16 tokens, more where its keys would be few bytes, and at most an eighth of the context") {
+  Config config;
+  config.max_seq_len = 4096, config.num_kv_heads = 8, config.head_dim = 128;  // 4 KiB of keys a token
+  CHECK(usual_block_size(config) == 16);
+  config.num_kv_heads = 2, config.head_dim = 32;  // 256 bytes
+  CHECK(usual_block_size(config) == 64);
+  CHECK(usual_block_size(config, DType::bf16) == 128);
+  config.num_kv_heads = 1, config.head_dim = 2;
+  CHECK(usual_block_size(config) == 512);
+  config.max_seq_len = 512;
+  CHECK(usual_block_size(config) == 64);
+  config.max_seq_len = 24;
+  CHECK(usual_block_size(config) == 16);
+}
+
 TEST_CASE("attention over blocks equals attention over the same keys and values in a row, with heads and a window") {
   CpuOps ops;
   const int64_t H = 6, G = 2, D = 32, S = 300;

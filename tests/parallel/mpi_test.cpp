@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cli/cli.hpp"
 #include "parallel/ranks.hpp"
@@ -50,6 +51,15 @@ std::string signal_to(int rank, const std::string& signal) {
       "sh -c 'if [ \"$OMPI_COMM_WORLD_RANK\" = {} ]; then me=$$; (sleep 1; kill -{} $me) >/dev/null 2>&1 & "
       "fi; exec \"$0\" \"$@\"'",
       rank, signal);
+}
+
+/// What is not Open MPI's: on Debian 13 it complains of interfaces that it does not need, and where there is no /sys.
+std::string said_by_rungs(const std::string& err) {
+  std::istringstream lines(err);
+  std::string text;
+  for (std::string line; std::getline(lines, line);)
+    if (!line.starts_with('[') && !line.starts_with("hwloc/")) text += line + "\n";
+  return text;
 }
 
 /// Work for longer than it may take to notice anything. A high temperature seldom draws the end of a text.
@@ -114,7 +124,7 @@ TEST_CASE("ranks with kernels write the CPU's text on 1 and 2 ranks, and sent wh
       CAPTURE(backend);
       const Outcome run = on_ranks(ranks, command + " --on emulator --backend " + backend);
       REQUIRE(run.status == 0);
-      CHECK(run.err == "");
+      CHECK(said_by_rungs(run.err) == "");
       const json got = json::parse(run.out);
       CHECK(got["sequences"][0]["tokens"] == cpu["sequences"][0]["tokens"]);
       CHECK(got["ranks"] == cpu["ranks"]);

@@ -51,7 +51,11 @@ TEST_CASE("the options of a server become sizes of its steps and its cache") {
   CHECK(asked.max_rows == 300);  // one of each
   CHECK(asked.prompt_rows == 300);
   CHECK(asked.context == 8);
-  CHECK(asked.blocks == 5);  // of 16
+  CHECK(asked.block_size == 16);
+  CHECK(asked.blocks == 5);
+  CHECK(batching_options({.context = 8, .block_size = 4, .max_tokens_in_flight = 65}, config).blocks == 17);
+  CHECK_THROWS_WITH_AS(batching_options({.block_size = 5000}, config),
+                       "--block-size: wanted 0 (as the model needs) to 4096, found 5000", UsageError);
 }
 
 TEST_CASE(

@@ -8,7 +8,7 @@ browser=$(command -v chromium || command -v chromium-browser || command -v googl
 folder=$(mktemp -d)
 server=
 trap '[ -z "$server" ] || kill -9 $server 2>/dev/null; rm -rf "$folder"' EXIT
-"$rungs" serve --port 0 --threads 1 --max-tokens-in-flight 4096 > "$folder/out" 2> "$folder/err" &
+"$rungs" serve --port 0 --threads 1 --max-tokens-in-flight 4096 --block-size 16 > "$folder/out" 2> "$folder/err" &
 server=$!
 for i in $(seq 100); do grep -q http "$folder/out" && break; kill -0 $server 2>/dev/null || break; sleep 0.1; done
 grep -q "no HTTP" "$folder/err" && { server=; echo "SKIPPED: no cpp-httplib"; exit 77; }

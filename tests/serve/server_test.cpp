@@ -132,7 +132,7 @@ TEST_CASE("a client that goes away frees its slot, streaming or not, and one tha
   close(slow);
   CHECK(server.comes_to([&] { return server.ended() == 8; }));
   CHECK(server.count("requests_total") == 8);
-  CHECK(server.count("blocks_free") == 2 * 512 / 16);
+  CHECK(server.count("blocks_free") == 2 * 512 / 64);
 }
 
 TEST_CASE("a client that waits for the whole text and goes away is cancelled, though nothing was to be sent") {

@@ -124,7 +124,8 @@ void check(const BenchPagedCommand& command, const Config& config) {
   for (const int64_t batch : command.batches) need("--batch", batch >= 1 && batch <= 256, "1 to 256", batch);
   for (const int64_t past : command.past)
     need("--past", past >= 0 && past < config.max_seq_len, fmt::format("0 to {}", config.max_seq_len - 1), past);
-  need("--block-size", command.block_size >= 1 && command.block_size <= 4096, "1 to 4096", command.block_size);
+  need("--block-size", command.block_size >= 0 && command.block_size <= 4096, "0 (as serve takes) to 4096",
+       command.block_size);
   need("--rounds", command.rounds >= 1 && command.rounds <= 1000, "1 to 1000", command.rounds);
 }
 
@@ -135,6 +136,7 @@ int bench_paged(const BenchPagedCommand& given) {
   const Config config = load_config(command.model);
   if (command.past.empty()) command.past = {config.max_seq_len / 8, config.max_seq_len - 1};
   check(command, config);
+  if (command.block_size == 0) command.block_size = usual_block_size(config, command.cache_dtype);
   std::vector<PagedTask> tasks;
   for (const int64_t batch : command.batches)
     for (const int64_t past : command.past) tasks.push_back({batch, past, {}, {}, {}});

@@ -124,7 +124,9 @@ int bench_serve(const BenchServeCommand& command) {
   const Config config = load_config(command.model);
   check(command, config);
   if (command.clients > 0) return bench_soak(command, config);
-  BatchingOptions options{.max_running = command.slots, .max_rows = std::max<int64_t>(256, command.slots)};
+  BatchingOptions options{.block_size = usual_block_size(config),
+                          .max_running = command.slots,
+                          .max_rows = std::max<int64_t>(256, command.slots)};
   options.blocks = command.slots * ((config.max_seq_len + options.block_size - 1) / options.block_size);
   const auto model = load_model(backend_of(command.device), command.model, {.max_rows = options.max_rows});
   const std::vector<Arrival> trace = arrivals(command, config);

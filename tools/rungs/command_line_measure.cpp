@@ -95,7 +95,7 @@ void add_measuring(CommandLine& line) {
       ->add_option("--past", g.past,
                    "tokens before the one that is decoded; otherwise an eighth of the context, and all of it")
       ->delimiter(',');
-  paged->add_option("--block-size", g.block_size, "tokens of a block")->capture_default_str();
+  paged->add_option("--block-size", g.block_size, "tokens of a block; 0: as serve takes")->capture_default_str();
   paged->add_option("--rounds", g.rounds, "how often each is measured, turn by turn")->capture_default_str();
   add_cache_dtype(paged, g.cache_dtype);
   add_threads(paged);

@@ -155,6 +155,7 @@ struct ServeCommand {
   int64_t slots = 16;                ///< requests that are served at once; the others wait
   int64_t chunk = 32;                ///< tokens of prompts in a step in which others wait for their next token
   int64_t context = 0;               ///< most tokens of a text; 0: as many as the model knows
+  int64_t block_size = 0;            ///< tokens of a block of the cache; 0: usual_block_size
   int64_t max_tokens_in_flight = 0;  ///< of all texts together; 0: what the slots can have, 65536 at most
   bool tensor_parallel = false;      ///< the processes of mpirun share the model
   double rank_timeout = 10;          ///< seconds after which one that does not answer is given up
@@ -258,7 +259,7 @@ struct BenchPagedCommand {
   DeviceChoice device = {};
   std::vector<int64_t> batches = {1, 16};  ///< sequences that decode at once
   std::vector<int64_t> past = {};          ///< tokens before the one that is decoded; none: few, and a full context
-  int64_t block_size = 16;                 ///< tokens of a block
+  int64_t block_size = 0;                  ///< tokens of a block; 0: usual_block_size
   int64_t rounds = 15;
   DType cache_dtype = DType::f32;
   std::string out = {};  ///< .json; "": none

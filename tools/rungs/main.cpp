@@ -240,6 +240,8 @@ void add_use(CommandLine& line) {
       ->add_option("--max-tokens-in-flight", s.max_tokens_in_flight,
                    "of all texts at once, which is the size of the cache; 0: what the slots can have, 65536 at most")
       ->capture_default_str();
+  server->add_option("--block-size", s.block_size, "tokens of a block of the cache; 0: 16, of narrow models more")
+      ->capture_default_str();
   CLI::Option* server_threads = add_threads(server);
   CLI::Option* on_ranks = server->add_flag_callback(
       "--tensor-parallel",

@@ -21,6 +21,14 @@ void check_cache_dtype(const Config& config, DType dtype) {
                                  name_of(dtype), elements_of_block(dtype), config.head_dim));
 }
 
+int64_t usual_block_size(const Config& config, DType dtype) {
+  constexpr int64_t least_bytes = 16384;
+  const auto token_bytes = int64_t(bytes_of(dtype, config.num_kv_heads * config.head_dim));
+  int64_t size = 16;
+  while (size * token_bytes < least_bytes && 8 * 2 * size <= config.usable_context()) size *= 2;
+  return size;
+}
+
 KvCache::KvCache(Device& device, const Config& config, int64_t sequences, int64_t capacity, DType dtype) {
   check_cache_dtype(config, dtype);
   const Shape shape = cache_shape(config, sequences, capacity);

@@ -15,6 +15,11 @@ Shape cache_shape(const Config& config, int64_t sequences, int64_t capacity);
 /// \throws UsageError for a dtype that a KV cache of this model cannot have: see KvCache.
 void check_cache_dtype(const Config& config, DType dtype);
 
+/// Tokens of a block of a paged KV cache, where nobody says: 16, and twice as many until the block's keys in a layer
+/// have 16 KiB or the block is an eighth of the context. Small blocks, which lie far apart, are read more slowly than
+/// large ones; large ones waste more of their last block, and prompts that begin alike share whole blocks alone.
+int64_t usual_block_size(const Config& config, DType dtype = DType::f32);
+
 /// Sizes of a paged KV cache.
 struct Paging {
   int64_t blocks;           ///< in each layer, for all sequences

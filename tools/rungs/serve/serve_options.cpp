@@ -22,6 +22,7 @@ static void check(const ServeCommand& c, const Config& config) {
        fmt::format("1 to {}, which is the model's", config.usable_context()), c.context);
   need("--max-tokens-in-flight", c.max_tokens_in_flight >= 0 && c.max_tokens_in_flight <= (int64_t(1) << 32),
        "0 (as many as the slots can have) to 2^32", c.max_tokens_in_flight);
+  need("--block-size", c.block_size >= 0 && c.block_size <= 4096, "0 (as the model needs) to 4096", c.block_size);
   const bool here = c.host == "localhost" || c.host.starts_with("127.") || c.host == "::1";
   if (!here && c.api_key.empty())
     throw UsageError(fmt::format("--host {} is heard by other machines: say --api-key KEY, too", c.host));
@@ -30,7 +31,11 @@ static void check(const ServeCommand& c, const Config& config) {
 BatchingOptions batching_options(const ServeCommand& c, const Config& config) {
   check(c, config);
   const int64_t context = c.context ? c.context : config.usable_context();
-  BatchingOptions options{.max_running = c.slots, .max_rows = most_rows(c), .prompt_rows = c.chunk, .context = context};
+  BatchingOptions options{.block_size = c.block_size ? c.block_size : usual_block_size(config),
+                          .max_running = c.slots,
+                          .max_rows = most_rows(c),
+                          .prompt_rows = c.chunk,
+                          .context = context};
   constexpr int64_t usual = 65536;  // tokens, where nobody says
   const int64_t tokens = c.max_tokens_in_flight ? c.max_tokens_in_flight : std::min(c.slots * context, usual);
   options.blocks = (tokens + options.block_size - 1) / options.block_size;
