@@ -84,7 +84,7 @@ TEST_CASE("two ranks serve the texts of one, to many at once, are quiet while no
     httplib::Client client = alone.client();
     for (int i = 0; i < clients; ++i) wanted.push_back(ask(client, sampled(i))["choices"][0]["text"]);
   }
-  TwoRanks ranks({"--slots", "3", "--max-tokens-in-flight", "512"});
+  TwoRanks ranks({"--slots", "3", "--max-tokens-in-flight", "512", "--block-size", "16"});  // the prompts share some
   {
     httplib::Client client = ranks.server.client();
     CHECK(ask(client, story)["choices"][0]["text"] == told);
@@ -122,7 +122,8 @@ TEST_CASE("two ranks with kernels serve the text of one") {
     httplib::Client client = alone.client();
     wanted = ask(client, long_prompt)["choices"][0]["text"];
   }
-  TwoRanks ranks({"--backend", "cuda", "--on", "emulator", "--slots", "3", "--max-tokens-in-flight", "512"});
+  TwoRanks ranks(
+      {"--backend", "cuda", "--on", "emulator", "--slots", "3", "--max-tokens-in-flight", "512", "--block-size", "16"});
   for (const int rank : {0, 1}) CHECK(ranks.program(rank) == "rungs_emulator");
   httplib::Client client = ranks.server.client();
   CHECK(ask(client, story)["choices"][0]["text"] == told);
