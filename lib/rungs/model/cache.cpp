@@ -25,7 +25,7 @@ int64_t usual_block_size(const Config& config, DType dtype) {
   constexpr int64_t least_bytes = 16384;
   const auto token_bytes = int64_t(bytes_of(dtype, config.num_kv_heads * config.head_dim));
   int64_t size = 16;
-  while (size * token_bytes < least_bytes && 8 * 2 * size <= config.usable_context()) size *= 2;
+  while (size * token_bytes < least_bytes && 16 * size <= config.usable_context()) size *= 2;
   return size;
 }
 
