@@ -45,6 +45,7 @@ TEST_CASE("the options of a server become sizes of its steps and its cache") {
   CHECK(usual.max_rows == 256);
   CHECK(usual.prompt_rows == 32);
   CHECK(usual.blocks * usual.block_size >= 16 * config.usable_context());
+  CHECK(batching_options({.context = 24}, config).blocks == 16 * 2);  // whole blocks for each slot
   const BatchingOptions asked =
       batching_options({.slots = 300, .chunk = 300, .context = 8, .max_tokens_in_flight = 65}, config);
   CHECK(asked.max_running == 300);

@@ -37,8 +37,9 @@ BatchingOptions batching_options(const ServeCommand& c, const Config& config) {
                           .prompt_rows = c.chunk,
                           .context = context};
   constexpr int64_t usual = 65536;  // tokens, where nobody says
-  const int64_t tokens = c.max_tokens_in_flight ? c.max_tokens_in_flight : std::min(c.slots * context, usual);
-  options.blocks = (tokens + options.block_size - 1) / options.block_size;
+  const auto blocks_for = [&](int64_t tokens) { return (tokens + options.block_size - 1) / options.block_size; };
+  options.blocks = c.max_tokens_in_flight ? blocks_for(c.max_tokens_in_flight)
+                                          : std::min(c.slots * blocks_for(context), blocks_for(usual));
   return options;
 }
 
