@@ -102,14 +102,14 @@ void measure_decode(Bench& bench) {
                  fault});
   bench.measure({"04 split keys", bytes,
                  [&](int t) {
-                   attention_04(out[t], q[t], k[t], v[t], sequence[0], position[0], workspace[0], 1, capacity, h.H, h.G,
-                                h.D, nullptr);
+                   attention_04(out[t], q[t], {k[t], v[t], sequence[0], position[0], capacity}, workspace[0], 1,
+                                capacity, h.H, h.G, h.D, nullptr);
                  },
                  poison, fault, "25% (50%)"});
   bench.measure({"06 one launch", bytes,
                  [&](int t) {
                    attention_06(out[t], q[t], new_k[0], new_v[0], {k[t], v[t], sequence[0], position[0], capacity},
-                                {cos[0], sin[0]}, workspace[0], counters[0], 1, h.H, h.G, h.D, nullptr);
+                                {cos[0], sin[0]}, workspace[0], counters[0], 1, capacity, h.H, h.G, h.D, nullptr);
                  },
                  poison, fault});
 }

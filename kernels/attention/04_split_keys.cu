@@ -6,80 +6,39 @@
 #include "kernels/attention/attention.hpp"
 #include "kernels/attention/split_keys.cuh"
 #include "kernels/overlap.cuh"
-#include "kernels/rope/row_in_cache.cuh"
 
 namespace rungs {
 
-size_t attention_04_workspace(int N, int capacity, int H, int G, int D) {
+size_t attention_04_workspace(int N, int keys, int H, int G, int D) {
   // N · splits_of(N) is at most this, and this does not fall with N.
-  const size_t parts =
-      std::min(size_t(N) * ceil_div(capacity, 2 * least_keys), size_t(std::max(N, split_blocks() / G)));
-  return parts * H * (D + 2);
-}
-
-/// The keys of a sequence in a paged cache. Beyond the last, where nothing is read, the table has no blocks.
-struct KeysInBlocks {
-  const CacheRows& cache;
-  const int* table;
-  int first, last, stride, start;  ///< start: where a key/value head begins in a row
-
-  __device__ __forceinline__ KeysInBlocks from(int s) const { return {cache, table, first + s, last, stride, start}; }
-  __device__ __forceinline__ size_t at(int s) const {
-    return row_in_blocks(cache, table, min(first + s, last)) * stride + start;
-  }
-  __device__ __forceinline__ const float* key(int s) const { return cache.k + at(s); }
-  __device__ __forceinline__ const float* value(int s) const { return cache.v + at(s); }
-};
-
-/// What a block does with its keys. q: (N, H, D); D <= WIDTH.
-template <int WIDTH, int HEADS, bool ALIGNED, class Keys>
-__device__ __forceinline__ void attend_to_split(const SplitParts& parts, const float* q, const Keys& keys,
-                                                const Split& split, int H, int D, float scale) {
-  using Softmax = OnlineSoftmax<WIDTH, HEADS>;
-  const LaneOfRow<ALIGNED> row = {int(threadIdx.x) % Softmax::lanes * 4, min(D, WIDTH / 2), D};
-  const size_t first_row = (size_t(split.n) * H + split.first_head);  // of q
-
-  Softmax softmax;
-  for (int i = 0; i < HEADS; ++i) row.load(softmax.query[i], q + (first_row + i) * D, i < split.heads);
-  softmax.add_keys(row, keys, split.begin, split.end, scale);
-
-  __shared__ SumsOfWarps<WIDTH, HEADS> warps;
-  warps.gather(softmax);
-  for (int i = 0; i < split.heads; ++i) {
-    const size_t part = (first_row + i) * gridDim.x + blockIdx.x;
-    warps.each_element(i, row, [&](float2 stat, int d, float x) {
-      if (d == 0) parts.stats[part] = stat;
-      parts.sums[part * D + d] = x;
-    });
-  }
+  const size_t parts = std::min(size_t(N) * ceil_div(keys, 2 * least_keys), size_t(std::max(N, split_blocks() / G)));
+  return parts * H * (D + 2) + 2;
 }
 
 /// A block per split, slice of HEADS query heads of a key/value head, and row.
-/// q: (N, H, D); k, v: (B, capacity, G, D); sequence, position: (N); D <= WIDTH.
+/// q: (N, H, D); D <= WIDTH.
 template <int WIDTH, int HEADS, bool ALIGNED>
-__global__ void __launch_bounds__(split_warps * 32)
-    attention_split_keys(SplitParts parts, const float* q, const float* k, const float* v, const int* sequence,
-                         const int* position, int capacity, int H, int G, int D, float scale) {
-  let_next_kernel_begin();
-  wait_for_earlier_kernels();
-  const Split split = split_of_block<HEADS>(position, H, G);
-  if (split.begin == split.end) return;  // the whole block: nobody waits for it
-  const size_t in_cache = (size_t(sequence[split.n]) * capacity * G + split.g) * D;  // k[sequence[n], 0, g, :]
-  const KeysInOrder keys = {k + in_cache, v + in_cache, G * D};
-  attend_to_split<WIDTH, HEADS, ALIGNED>(parts, q, keys, split, H, D, scale);
-}
-
-/// The same from a paged cache: each key is looked up in the sequence's block table, which the L1 keeps.
-template <int WIDTH, int HEADS, bool ALIGNED>
-__global__ void __launch_bounds__(split_warps * 32)
-    attention_split_blocks(SplitParts parts, const float* q, CacheRows cache, int H, int G, int D, float scale) {
+__global__ void __launch_bounds__(split_warps * 32, resident_blocks(HEADS))
+    attention_split_keys(SplitParts parts, const float* q, CacheRows cache, int H, int G, int D, float scale) {
   let_next_kernel_begin();
   wait_for_earlier_kernels();
   const Split split = split_of_block<HEADS>(cache.position, H, G);
-  if (split.begin == split.end) return;
-  const int* table = cache.block_tables + cache.first_block[split.n];
-  const KeysInBlocks keys = {cache, table, 0, split.end - 1, G * D, split.g * D};
-  attend_to_split<WIDTH, HEADS, ALIGNED>(parts, q, keys, split, H, D, scale);
+  if (split.begin == split.end) return;  // the whole block: nobody waits for it
+  using Softmax = OnlineSoftmax<WIDTH, HEADS>;
+  const LaneOfRow<ALIGNED> row = {int(threadIdx.x) % Softmax::lanes * 4, min(D, WIDTH / 2), D};
+  const size_t first_row = size_t(split.n) * H + split.first_head;  // of q
+
+  Softmax softmax;
+  for (int i = 0; i < HEADS; ++i) row.load(softmax.query[i], q + (first_row + i) * D, i < split.heads);
+  softmax.add_keys(row, KeysInCache(cache, split, G, D), split.begin, split.end, scale);
+
+  __shared__ SumsOfWarps<WIDTH, HEADS> warps;
+  warps.gather(softmax);
+  warps.each_element(split.heads, row, [&](int i, float2 stat, int d, float x) {
+    const size_t part = (first_row + i) * gridDim.x + blockIdx.x;
+    if (d == 0) parts.stats[part] = stat;
+    parts.sums[part * D + d] = x;
+  });
 }
 
 /// A block per head and row: thread (x, y) has element x of the splits y, y + blockDim.y, ...
@@ -103,40 +62,21 @@ __global__ void attention_combine(float* out, SplitParts parts, const int* posit
   }
 }
 
-/// launch_split(WIDTH, HEADS, ALIGNED, shape, parts, scale) launches the kernel that leaves the parts of N rows, whose
-/// keys are at most `keys`; then they are combined.
-template <class F>
-static void split_and_combine(float* out, const int* position, float* workspace, int N, int keys, int H, int G, int D,
-                              bool aligned, cudaStream_t stream, const F& launch_split) {
+void attention_04(float* out, const float* q, const CacheRows& cache, float* workspace, int N, int keys, int H, int G,
+                  int D, cudaStream_t stream) {
   check_attention(1, keys, H, G, D);
   if (N == 0) return;
   const int splits = splits_of(N, keys, G);
   const SplitParts parts = parts_in(workspace, N, H, splits);
+  const bool aligned = rows_of_4(D, q, static_cast<const float*>(cache.k), static_cast<const float*>(cache.v));
   with_split_sizes(D, H / G, aligned, [&](auto width, auto heads, auto four) {
-    const LaunchShape shape{split_grid(splits, heads(), N, H, G), split_warps * 32, 0, stream, /*overlap=*/true};
-    launch_split(width, heads, four, shape, parts, 1.0f / std::sqrt(float(D)));
+    launch(attention_split_keys<width(), heads(), four()>,
+           {split_grid(splits, heads(), N, H, G), split_warps * 32, 0, stream, /*overlap=*/true}, parts, q, cache, H, G,
+           D, 1.0f / std::sqrt(float(D)));
   });
   const dim3 block(ceil_div(D, 32) * 32, std::clamp(splits / 4, 1, 1024 / (ceil_div(D, 32) * 32)));
   launch(attention_combine, {dim3(H, N), block, block.x * block.y * sizeof(float), stream, /*overlap=*/true}, out,
-         parts, position, splits, D);
-}
-
-void attention_04(float* out, const float* q, const float* k, const float* v, const int* sequence, const int* position,
-                  float* workspace, int N, int capacity, int H, int G, int D, cudaStream_t stream) {
-  split_and_combine(out, position, workspace, N, capacity, H, G, D, rows_of_4(D, q, k, v), stream,
-                    [&](auto width, auto heads, auto four, const LaunchShape& shape, SplitParts parts, float scale) {
-                      launch(attention_split_keys<width(), heads(), four()>, shape, parts, q, k, v, sequence, position,
-                             capacity, H, G, D, scale);
-                    });
-}
-
-void attention_04_paged(float* out, const float* q, const CacheRows& cache, float* workspace, int N, int keys, int H,
-                        int G, int D, cudaStream_t stream) {
-  const float *k = cache.k, *v = cache.v;
-  split_and_combine(out, cache.position, workspace, N, keys, H, G, D, rows_of_4(D, q, k, v), stream,
-                    [&](auto width, auto heads, auto four, const LaunchShape& shape, SplitParts parts, float scale) {
-                      launch(attention_split_blocks<width(), heads(), four()>, shape, parts, q, cache, H, G, D, scale);
-                    });
+         parts, cache.position, splits, D);
 }
 
 }  // namespace rungs

@@ -35,7 +35,7 @@ __device__ __forceinline__ bool is_last_block(unsigned* counter, int blocks) {
 /// A block per split, slice of HEADS query heads of a key/value head, and row.
 /// out, q: (N, H, D); counters: (N, gridDim.y), 0 before and after; k, v: (N, G, D); D even, <= WIDTH.
 template <int WIDTH, int HEADS, bool ALIGNED>
-__global__ void __launch_bounds__(split_warps * 32)
+__global__ void __launch_bounds__(split_warps * 32, resident_blocks(HEADS))
     attention_one_launch(float* out, SplitParts parts, unsigned* counters, const float* q, const float* k,
                          const float* v, CacheRows cache, RopePointers rotary, int H, int G, int D, float scale) {
   let_next_kernel_begin();
@@ -45,32 +45,29 @@ __global__ void __launch_bounds__(split_warps * 32)
   using Softmax = OnlineSoftmax<WIDTH, HEADS>;
   const int n = split.n, half = D / 2, position = cache.position[n];
   const LaneOfRow<ALIGNED> row = {int(threadIdx.x) % Softmax::lanes * 4, half, D};
-  const size_t first_row = size_t(n) * H + split.first_head;                               // of q and out
-  const size_t in_cache = (size_t(cache.sequence[n]) * cache.capacity * G + split.g) * D;  // [sequence[n], 0, g, :]
-  const float4 cos = load4<ALIGNED>(rotary.cos + size_t(position) * half, row.d, half);
-  const float4 sin = load4<ALIGNED>(rotary.sin + size_t(position) * half, row.d, half);
+  const size_t first_row = size_t(n) * H + split.first_head;  // of q and out
+  const auto angles = [&](const float* table) { return load4<ALIGNED>(table + size_t(position) * half, row.d, half); };
 
   Softmax softmax;
   for (int i = 0; i < HEADS; ++i) {
     row.load(softmax.query[i], q + (first_row + i) * D, i < split.heads);
-    rotate(softmax.query[i], cos, sin);
+    rotate(softmax.query[i], angles(rotary.cos), angles(rotary.sin));
   }
-  const KeysInOrder keys = {cache.k + in_cache, cache.v + in_cache, G * D};
-  softmax.add_keys(row, keys, split.begin, min(split.end, position), scale);
+  softmax.add_keys(row, KeysInCache(cache, split, G, D), split.begin, min(split.end, position), scale);
 
-  // The newest key, by the first lanes of warp 0, in registers alone.
-  if (split.end > position && threadIdx.x < 32) {
+  // The newest key, in registers alone; it counts for the first lanes of warp 0.
+  if (split.end > position) {
     const bool first = threadIdx.x < Softmax::lanes;
     const size_t in_call = (size_t(n) * G + split.g) * D;
     float4 key[2], value[1][2];
     float score[1][HEADS];
     row.load(key, k + in_call);
     row.load(value[0], v + in_call);
-    rotate(key, cos, sin);
+    rotate(key, angles(rotary.cos), angles(rotary.sin));
     softmax.score(score[0], key, scale, first);
     softmax.add(score, value);
     if (first && split.first_head == split.g * (H / G)) {  // one slice of the heads writes for all
-      const size_t newest = in_cache + size_t(position) * G * D;
+      const size_t newest = (size_t(row_in_cache(cache, n, position)) * G + split.g) * D;
       row.store(cache.k + newest, key);
       row.store(cache.v + newest, value[0]);
     }
@@ -79,40 +76,41 @@ __global__ void __launch_bounds__(split_warps * 32)
   __shared__ SumsOfWarps<WIDTH, HEADS> warps;
   warps.gather(softmax);
   const int splits = gridDim.x, filled = filled_splits(position + 1, splits);
-  for (int i = 0; i < split.heads; ++i)
-    warps.each_element(i, row, [&](float2 stat, int d, float x) {
-      const size_t part = (first_row + i) * splits + blockIdx.x;
-      if (filled == 1) {
-        out[(first_row + i) * D + d] = x / stat.y;
-      } else {
-        if (d == 0) parts.stats[part] = stat;
-        parts.sums[part * D + d] = x;
-      }
-    });
+  warps.each_element(split.heads, row, [&](int i, float2 stat, int d, float x) {
+    const size_t part = (first_row + i) * splits + blockIdx.x;
+    if (filled == 1) {
+      out[(first_row + i) * D + d] = x / stat.y;
+    } else {
+      if (d == 0) parts.stats[part] = stat;
+      parts.sums[part * D + d] = x;
+    }
+  });
   if (filled == 1 || !is_last_block(&counters[n * gridDim.y + blockIdx.y], filled)) return;
 
-  __shared__ float2 whole[HEADS];
-  for (int i = threadIdx.x / 32; i < split.heads; i += split_warps) {
-    const float2 stat = stat_of_splits(parts.stats + (first_row + i) * splits, filled);
-    if (threadIdx.x % 32 == 0) whole[i] = stat;
+  // Lane groups share out the parts. All loads of one are on their way before the first is used.
+  Softmax whole;
+  for (int part = threadIdx.x / Softmax::lanes; part < filled; part += split_warps * Softmax::groups) {
+    float2 stat[HEADS];
+    float4 sum[HEADS][2];
+    for (int i = 0; i < HEADS; ++i) {
+      const size_t at = (first_row + min(i, split.heads - 1)) * splits + part;
+      stat[i] = parts.stats[at];
+      row.load(sum[i], parts.sums + at * D);
+    }
+    for (int i = 0; i < HEADS; ++i) whole.add_part(i, stat[i], sum[i]);
   }
-  __syncthreads();
-  for (int x = threadIdx.x; x < split.heads * D; x += blockDim.x) {
-    const int i = x / D, d = x % D;
-    const size_t first_part = (first_row + i) * splits;
-    const float sum =
-        sum_of_splits(parts.sums + first_part * D, parts.stats + first_part, whole[i].x, d, D, 0, 1, filled);
-    out[(first_row + i) * D + d] = sum / whole[i].y;
-  }
+  warps.gather(whole);
+  warps.each_element(split.heads, row,
+                     [&](int i, float2 stat, int d, float x) { out[(first_row + i) * D + d] = x / stat.y; });
 }
 
 void attention_06(float* out, const float* q, const float* k, const float* v, const CacheRows& cache,
-                  const RopePointers& rotary, float* workspace, unsigned* counters, int N, int H, int G, int D,
-                  cudaStream_t stream) {
-  check_attention(1, cache.capacity, H, G, D);
+                  const RopePointers& rotary, float* workspace, unsigned* counters, int N, int keys, int H, int G,
+                  int D, cudaStream_t stream) {
+  check_attention(1, keys, H, G, D);
   if (D % 2) throw ShapeError("attention: RoPE turns pairs, and a head width of " + std::to_string(D) + " is odd");
   if (N == 0) return;
-  const int splits = splits_of(N, cache.capacity, G);
+  const int splits = splits_of(N, keys, G);
   const bool aligned = rows_of_4(D / 2, q, k, v, static_cast<const float*>(cache.k), static_cast<const float*>(cache.v),
                                  rotary.cos, rotary.sin);
   with_split_sizes(D, H / G, aligned, [&](auto width, auto heads, auto four) {

@@ -34,19 +34,16 @@ void attention_03(float* out, const float* q, const float* k, const float* v, in
 
 /// Rung 4, split keys: the rung for decoding, where there are few queries and many keys. Blocks share out the keys of a
 /// row and one more kernel combines what they found; the query heads of a key/value head share each read of it. The
-/// launch depends on N, G and the capacity alone, not on positions, so that a CUDA graph of it can be replayed.
-/// out, q: (N, H, D); k, v: (B, capacity, G, D); sequence, position: (N), row n sees keys 0 to position[n] of
-/// sequence[n], position[n] < capacity; workspace: attention_04_workspace(...) floats.
-/// Dao and others 2023, "Flash-Decoding for long-context inference".
-void attention_04(float* out, const float* q, const float* k, const float* v, const int* sequence, const int* position,
-                  float* workspace, int N, int capacity, int H, int G, int D, cudaStream_t stream);
+/// launch depends on N, G and `keys` alone, not on positions, so that a CUDA graph of it can be replayed; the same
+/// `keys` give the same bits from a contiguous cache and from a paged one, whose blocks lie anywhere.
+/// out, q: (N, H, D); row n sees keys 0 to position[n] of its sequence, position[n] < keys; workspace:
+/// attention_04_workspace(...) floats.
+/// Dao and others 2023, "Flash-Decoding for long-context inference"; Kwon and others 2023, "Efficient memory management
+/// for large language model serving with PagedAttention".
+void attention_04(float* out, const float* q, const CacheRows& cache, float* workspace, int N, int keys, int H, int G,
+                  int D, cudaStream_t stream);
 /// How many floats attention_04 wants as workspace; it never grows when N shrinks.
-size_t attention_04_workspace(int N, int capacity, int H, int G, int D);
-/// The same from a paged cache, whose blocks lie anywhere. No row has more than `keys` keys; workspace:
-/// attention_04_workspace(N, keys, ...) floats. With keys = capacity the sums are those of attention_04, bit for bit.
-/// Kwon and others 2023, "Efficient memory management for large language model serving with PagedAttention".
-void attention_04_paged(float* out, const float* q, const CacheRows& cache, float* workspace, int N, int keys, int H,
-                        int G, int D, cudaStream_t stream);
+size_t attention_04_workspace(int N, int keys, int H, int G, int D);
 
 /// Rung 5, tensor cores: rung 3 with mma.sync, each f32 as the sum of three bf16, so that the result is as good as that
 /// of f32. The rung for prefill; for D above 128 it is rung 3. out, q: (T, H, D); k, v: (S, G, D).
@@ -57,12 +54,12 @@ void attention_05_rounded(float* out, const float* q, const float* k, const floa
                           cudaStream_t stream);
 
 /// Rung 6, one launch: rope_02_append and rung 4 in one kernel, for decoding. q and k stay as they were; the rotated
-/// key and v go into the cache at [sequence[n], position[n]]. The launch depends on N, G and the capacity alone.
+/// key and v go into the cache at position[n] of their sequence. The launch depends on N, G and `keys` alone.
 /// out, q: (N, H, D); k, v: (N, G, D), D even; the rows are of different sequences, as none sees another's new key;
-/// workspace: attention_04_workspace(...) floats; counters: (N, H), 0 before the first launch, and each launch leaves
-/// them so.
+/// position[n] < keys; workspace: attention_04_workspace(...) floats; counters: (N, H), 0 before the first launch, and
+/// each launch leaves them so.
 void attention_06(float* out, const float* q, const float* k, const float* v, const CacheRows& cache,
-                  const RopePointers& rotary, float* workspace, unsigned* counters, int N, int H, int G, int D,
-                  cudaStream_t stream);
+                  const RopePointers& rotary, float* workspace, unsigned* counters, int N, int keys, int H, int G,
+                  int D, cudaStream_t stream);
 
 }  // namespace rungs

@@ -8,6 +8,7 @@
 
 #include "kernels/attention/parts.cuh"
 #include "kernels/device.hpp"
+#include "kernels/rope/row_in_cache.cuh"
 #include "kernels/warp.cuh"
 
 namespace rungs {
@@ -15,8 +16,9 @@ namespace rungs {
 constexpr int least_keys = 32;  ///< that a block takes on
 constexpr int split_warps = 4;  ///< per block
 
-/// Three for each multiprocessor: as many as run at once.
-inline int split_blocks() { return 3 * attribute_of_device(cudaDevAttrMultiProcessorCount); }
+/// Blocks that run at once on a multiprocessor. Of 8 heads there are registers for two.
+constexpr int resident_blocks(int HEADS) { return HEADS > 4 ? 2 : 3; }
+inline int split_blocks() { return resident_blocks(1) * attribute_of_device(cudaDevAttrMultiProcessorCount); }
 
 /// Blocks for each row and key/value head. They depend on what is known when a graph is captured.
 inline int splits_of(int N, int capacity, int G) {
@@ -31,7 +33,8 @@ struct SplitParts {
 
 /// Where the parts lie in a workspace of attention_04_workspace(...) floats.
 inline SplitParts parts_in(float* workspace, int N, int H, int splits) {
-  return {workspace + 2 * size_t(N) * H * splits, reinterpret_cast<float2*>(workspace)};
+  const size_t stats = ceil_div(size_t(N) * H * splits, 2) * 2;  // so that the sums begin at a multiple of 16 bytes
+  return {workspace + 2 * stats, reinterpret_cast<float2*>(workspace)};
 }
 
 /// Calls f(WIDTH, HEADS, ALIGNED) with what is compiled for heads of D elements, `group` query heads on each key/value
@@ -114,25 +117,32 @@ __device__ __forceinline__ float sum_over(float x) {
   return x;
 }
 
-/// The keys of a key/value head, and their values, one behind the other.
-struct KeysInOrder {
-  const float *k, *v;  ///< of key 0
-  int stride;          ///< floats from one to the next
+/// Where a cache has the keys of a sequence, and their values.
+struct KeysInCache {
+  const float *k, *v;  ///< of the key/value head: in the sequence's first row, or the first of a paged cache
+  const int* table;    ///< the sequence's block table, where the cache is paged
+  int block_size;
+  int stride;  ///< floats from one row to the next
 
-  __device__ __forceinline__ KeysInOrder from(int s) const {
-    return {k + size_t(s) * stride, v + size_t(s) * stride, stride};
+  __device__ __forceinline__ KeysInCache(const CacheRows& cache, const Split& split, int G, int D)
+      : table(cache.block_tables ? cache.block_tables + cache.first_block[split.n] : nullptr),
+        block_size(cache.capacity),
+        stride(G * D) {
+    const size_t first = (table ? 0 : size_t(cache.sequence[split.n]) * cache.capacity * stride) + split.g * D;
+    k = cache.k + first;
+    v = cache.v + first;
   }
-  __device__ __forceinline__ const float* key(int s) const { return k + size_t(s) * stride; }
-  __device__ __forceinline__ const float* value(int s) const { return v + size_t(s) * stride; }
+  /// The row of key s, counted from k, and of its value from v.
+  __device__ __forceinline__ int row_of(int s) const { return table ? row_in_blocks(table, block_size, s) : s; }
 };
 
 /// The softmax of HEADS query heads over the keys that a lane group has read so far. A key is held by `lanes` lanes of
 /// a warp, 8 elements each, and a warp takes several keys at once.
 template <int WIDTH, int HEADS>
 struct OnlineSoftmax {
-  static constexpr int lanes = WIDTH / 8, groups = 32 / lanes;  ///< lanes a key; keys side by side in a warp
-  static constexpr int depth = HEADS > 4 ? 2 : 4;               ///< keys that a lane has under way
-  static constexpr int step = groups * depth;                   ///< keys that a warp takes at once
+  static constexpr int lanes = WIDTH / 8, groups = 32 / lanes;     ///< lanes a key; keys side by side in a warp
+  static constexpr int depth = HEADS > 4 ? 1 : HEADS > 2 ? 2 : 4;  ///< keys that a lane has under way
+  static constexpr int step = groups * depth;                      ///< keys that a warp takes at once
 
   float4 query[HEADS][2];
   float4 sum[HEADS][2] = {};           ///< Σ exp(score - largest) · v
@@ -170,19 +180,46 @@ struct OnlineSoftmax {
     }
   }
 
-  /// Takes the keys `begin` to `end`, of which each warp of the block has its steps.
-  template <bool ALIGNED, class Keys>
-  __device__ __forceinline__ void add_keys(const LaneOfRow<ALIGNED>& row, const Keys& keys, int begin, int end,
+  /// Takes the keys `begin` to `end`, of which each warp of the block has its steps. Values are on their way while the
+  /// scores are computed, and the next keys while the values are added up.
+  template <bool ALIGNED>
+  __device__ __forceinline__ void add_keys(const LaneOfRow<ALIGNED>& row, const KeysInCache& keys, int begin, int end,
                                            float scale) {
     const int group = threadIdx.x % 32 / lanes;
-    for (int s0 = begin + int(threadIdx.x) / 32 * step; s0 < end; s0 += split_warps * step) {
-      const Keys from = keys.from(s0 + group);
-      float4 kv[depth][2];
-      float scores[depth][HEADS];
-      for (int j = 0; j < depth; ++j) row.load(kv[j], from.key(groups * j), s0 + group + groups * j < end);
-      for (int j = 0; j < depth; ++j) score(scores[j], kv[j], scale, s0 + group + groups * j < end);
-      for (int j = 0; j < depth; ++j) row.load(kv[j], from.value(groups * j), s0 + group + groups * j < end);
-      add(scores, kv);
+    const auto key_of = [&](int s, int j) { return s + group + groups * j; };
+    int rows[depth] = {};
+    const auto look_up = [&](int s) {
+      for (int j = 0; j < depth; ++j)
+        if (key_of(s, j) < end) rows[j] = keys.row_of(key_of(s, j));
+    };
+    const auto load = [&](float4(&x)[depth][2], const float* first, int s) {
+      for (int j = 0; j < depth; ++j) row.load(x[j], first + size_t(rows[j]) * keys.stride, key_of(s, j) < end);
+    };
+    float4 key[depth][2], value[depth][2];
+    float scores[depth][HEADS];
+    int s = begin + int(threadIdx.x) / 32 * step;
+    look_up(s);
+    load(key, keys.k, s);
+    while (s < end) {
+      load(value, keys.v, s);
+      const int next = s + split_warps * step;
+      look_up(next);
+      for (int j = 0; j < depth; ++j) score(scores[j], key[j], scale, key_of(s, j) < end);
+      load(key, keys.k, next);
+      add(scores, value);
+      s = next;
+    }
+  }
+
+  /// Takes what others found for head i: their largest score and total, and their sum.
+  __device__ __forceinline__ void add_part(int i, float2 stat, const float4 (&part)[2]) {
+    const float new_largest = fmaxf(largest[i], stat.x);
+    const float shrink = __expf(largest[i] - new_largest), weight = __expf(stat.x - new_largest);
+    largest[i] = new_largest;
+    total[i] = total[i] * shrink + stat.y * weight;
+    for (int h = 0; h < 2; ++h) {
+      scale4(sum[i][h], shrink);
+      add_scaled(sum[i][h], weight, part[h]);
     }
   }
 };
@@ -216,22 +253,24 @@ struct SumsOfWarps {
     __syncthreads();
   }
 
-  /// Head i over the whole block: work(stat, d, x) gets (largest score, total of weights) and, by one of the threads
-  /// for each d < D, the weighted sum x of values.
+  /// All heads over the whole block: work(i, stat, d, x) gets (largest score, total of weights) of head i and, by one
+  /// of the threads for each d < D, the weighted sum x of values.
   template <bool ALIGNED, class Work>
-  __device__ __forceinline__ void each_element(int i, const LaneOfRow<ALIGNED>& row, const Work& work) const {
-    float2 stat = make_float2(largest[0][i], 0.0f);
-    float shrink[split_warps];
-    for (int w = 1; w < split_warps; ++w) stat.x = fmaxf(stat.x, largest[w][i]);
-    for (int w = 0; w < split_warps; ++w) {
-      shrink[w] = __expf(largest[w][i] - stat.x);
-      stat.y += shrink[w] * total[w][i];
-    }
-    for (int d = threadIdx.x; d < row.D; d += blockDim.x) {
-      const int slot = d < row.first ? d : WIDTH / 2 + d - row.first;
+  __device__ __forceinline__ void each_element(int heads, const LaneOfRow<ALIGNED>& row, const Work& work) const {
+#pragma unroll
+    for (int slot = threadIdx.x; slot < HEADS * WIDTH; slot += split_warps * 32) {
+      const int i = slot / WIDTH, in_part = slot % (WIDTH / 2);
+      const bool second = slot % WIDTH >= WIDTH / 2;
+      if (i >= heads || in_part >= (second ? row.D - row.first : row.first)) continue;
+      float2 stat = make_float2(largest[0][i], 0.0f);
+      for (int w = 1; w < split_warps; ++w) stat.x = fmaxf(stat.x, largest[w][i]);
       float x = 0.0f;
-      for (int w = 0; w < split_warps; ++w) x += shrink[w] * sums[w][i][slot];
-      work(stat, d, x);
+      for (int w = 0; w < split_warps; ++w) {
+        const float shrink = __expf(largest[w][i] - stat.x);
+        stat.y += shrink * total[w][i];
+        x += shrink * sums[w][i][slot % WIDTH];
+      }
+      work(i, stat, in_part + (second ? row.first : 0), x);
     }
   }
 };

@@ -38,65 +38,52 @@ static CacheRows cache_rows(LayerCache& cache, const Rows& rows) {
   return at;
 }
 
-// The keys and values of these rows are in the cache. One row a sequence: positions are read on the device. Otherwise
-// each segment is a call of its own, whose queries share the tiles of keys.
-void CudaOps::sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, LayerCache& cache,
-                          const AttentionOptions& options, bool rounded) {
-  if (rows.block_tables) return sdpa_paged(out, q, rows, cache, options, rounded);
-  if (!rows.is_decode()) {
-    for (const Segment& s : rows.segments) {
-      Tensor out_s = out.view_rows(s.first, s.count);  // (T, H, D)
-      const int64_t S = s.past + s.count;
-      attend(out_s, q.view_rows(s.first, s.count), cache.k[s.sequence].view_rows(0, S),
-             cache.v[s.sequence].view_rows(0, S), options, rounded);
-    }
-    return;
-  }
-  const int N = as_int(q.dim(0)), D = as_int(q.cols()), H = as_int(q.rows()) / N;
-  const int capacity = as_int(cache.k.dim(1)), G = as_int(cache.k.rows() / (cache.k.dim(0) * capacity));
-  require(Place::gpu, out.shape() == q.shape() && cache.k.cols() == D && H % G == 0, "attention(out, q, cache)", out, q,
-          cache.k);
-  require_taken(options, D);
-  float* workspace = split_keys_.need<float>(int64_t(attention_04_workspace(N, capacity, H, G, D)));
-  attention_04(out.data(), q.data(), cache.k.data(), cache.v.data(), rows.sequence.data<int32_t>(),
-               rows.position.data<int32_t>(), workspace, N, capacity, H, G, D, stream_);
+/// No sequence has more keys in the cache; the same for every step, so that a CUDA graph of one can be replayed.
+static int most_keys(const LayerCache& cache, const Rows& rows) {
+  return as_int(rows.block_tables ? cache.k.dim(0) * cache.k.dim(1) : cache.k.dim(1));
 }
 
-// Rows that are alone in their segment, as in decoding, read the blocks where they lie, those that follow each other in
-// one launch. It is as large as a sequence of all blocks would want it, so that a CUDA graph of it can be replayed.
-// Queries of a longer segment share tiles of keys, for which its blocks are brought together first.
-void CudaOps::sdpa_paged(Tensor& out, const Tensor& q, const Rows& rows, LayerCache& cache,
-                         const AttentionOptions& options, bool rounded) {
-  const int D = as_int(q.cols()), H = as_int(q.dim(1)), G = as_int(cache.k.dim(2));
+// The keys and values of these rows are in the cache. Rows that are alone in their segment, as in decoding, read it
+// where it lies, those that follow each other in one launch. Queries of a longer segment share tiles of keys, for which
+// the blocks of a paged cache are brought together first.
+void CudaOps::sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, LayerCache& cache,
+                          const AttentionOptions& options, bool rounded) {
+  const int D = as_int(q.cols()), H = as_int(q.rows() / q.dim(0)), keys = most_keys(cache, rows);
+  const int G = as_int(cache.k.rows() / (cache.k.dim(0) * cache.k.dim(1)));
   require(Place::gpu, out.shape() == q.shape() && cache.k.cols() == D && H % G == 0, "attention(out, q, cache)", out, q,
           cache.k);
   require_taken(options, D);
   const CacheRows all = cache_rows(cache, rows);
-  const int most_keys = as_int(cache.k.dim(0) * cache.k.dim(1));
   const std::vector<Segment>& segments = rows.segments;
-  for (size_t i = 0; i < segments.size();) {
+  for (size_t i = 0, end; i < segments.size(); i = end) {
     const Segment& s = segments[i];
+    end = i + 1;
     if (s.count > 1) {
-      const int64_t S = s.past + s.count;
-      float* memory = collected_.need<float>(2 * S * G * D);
-      const Tensor k = Tensor::view_of(memory, {S, G, D}, DType::f32, Place::gpu);
-      const Tensor v = Tensor::view_of(memory + S * G * D, {S, G, D}, DType::f32, Place::gpu);
-      collect_01(memory, memory + S * G * D, all, as_int(s.first), as_int(S), G, D, stream_);
       Tensor out_s = out.view_rows(s.first, s.count);  // (T, H, D)
+      const auto [k, v] = keys_and_values(s, all, cache, G, D);
       attend(out_s, q.view_rows(s.first, s.count), k, v, options, rounded);
-      ++i;
       continue;
     }
-    size_t end = i;
     while (end < segments.size() && segments[end].count == 1) ++end;
     const int N = int(end - i);
     CacheRows some = all;
-    some.sequence += s.first, some.position += s.first, some.first_block += s.first;
-    float* workspace = split_keys_.need<float>(int64_t(attention_04_workspace(N, most_keys, H, G, D)));
-    attention_04_paged(out.view_rows(s.first, N).data(), q.view_rows(s.first, N).data(), some, workspace, N, most_keys,
-                       H, G, D, stream_);
-    i = end;
+    some.sequence += s.first, some.position += s.first;
+    if (some.first_block) some.first_block += s.first;
+    float* workspace = split_keys_.need<float>(int64_t(attention_04_workspace(N, keys, H, G, D)));
+    attention_04(out.view_rows(s.first, N).data(), q.view_rows(s.first, N).data(), some, workspace, N, keys, H, G, D,
+                 stream_);
   }
+}
+
+// (S, G, D) each: what the last row of this segment sees.
+std::pair<Tensor, Tensor> CudaOps::keys_and_values(const Segment& s, const CacheRows& at, LayerCache& cache, int G,
+                                                   int D) {
+  const int64_t S = s.past + s.count;
+  if (!at.block_tables) return {cache.k[s.sequence].view_rows(0, S), cache.v[s.sequence].view_rows(0, S)};
+  float *k = collected_.need<float>(2 * S * G * D), *v = k + S * G * D;
+  collect_01(k, v, at, as_int(s.first), as_int(S), G, D, stream_);
+  const Shape shape = {S, G, D};
+  return {Tensor::view_of(k, shape, DType::f32, Place::gpu), Tensor::view_of(v, shape, DType::f32, Place::gpu)};
 }
 
 // Keys and values first, of all rows: a row may see those of another row of its call.
@@ -149,10 +136,11 @@ void CudaOps::rotate_append_attend(Tensor& out, const Qkv& s, const RopeTables& 
   require(Place::gpu, out.shape() == s.q.shape() && cache.k.cols() == D && H % G == 0, "attention(out, q, cache)", out,
           s.q, cache.k);
   require_taken(options, D);
-  const CacheRows to = cache_rows(cache, rows);
-  float* workspace = split_keys_.need<float>(int64_t(attention_04_workspace(N, to.capacity, H, G, D)));
-  attention_06(out.data(), s.q.data(), s.k.data(), s.v.data(), to, {rope.cos.data(), rope.sin.data()}, workspace,
-               counters_.need_zeros<unsigned>(int64_t(N) * H, stream_), N, H, G, D, stream_);
+  const int keys = std::min(most_keys(cache, rows), as_int(rope.cos.rows()));
+  float* workspace = split_keys_.need<float>(int64_t(attention_04_workspace(N, keys, H, G, D)));
+  attention_06(out.data(), s.q.data(), s.k.data(), s.v.data(), cache_rows(cache, rows),
+               {rope.cos.data(), rope.sin.data()}, workspace, counters_.need_zeros<unsigned>(int64_t(N) * H, stream_),
+               N, keys, H, G, D, stream_);
 }
 
 // Rotated keys go straight into the cache. Many rows are one product with the three weights, where these are packed.
@@ -163,7 +151,7 @@ void CudaOps::self_attention(Tensor& out, const Qkv& s, Tensor& normed, const Te
   if (!cache || taps_are_watched() || (few ? !project(s, x, norm, w) : !w.packed))
     return Steps::self_attention(out, s, normed, x, norm, w, rope, rows, cache, options);
   require_rope(Place::gpu, s.q, rope.cos, rope.sin, rows.position);
-  if (few && rows.is_decode() && !rows.block_tables) return rotate_append_attend(out, s, rope, rows, *cache, options);
+  if (few && rows.is_decode()) return rotate_append_attend(out, s, rope, rows, *cache, options);
   const int N = as_int(x.rows()), D = as_int(s.q.cols()), H = as_int(s.q.dim(1)), G = as_int(s.k.dim(1));
   const RopePointers tables{rope.cos.data(), rope.sin.data()};
   const CacheRows to = cache_rows(*cache, rows);

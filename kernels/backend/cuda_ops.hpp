@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/backend/cuda_device.hpp"
+#include "kernels/rope/rope.hpp"
 
 namespace rungs {
 
@@ -60,8 +61,7 @@ class CudaOps : public CudaDevice {
               bool rounded);
   void sdpa_cached(Tensor& out, const Tensor& q, const Rows& rows, LayerCache& cache, const AttentionOptions& options,
                    bool rounded);
-  void sdpa_paged(Tensor& out, const Tensor& q, const Rows& rows, LayerCache& cache, const AttentionOptions& options,
-                  bool rounded);
+  std::pair<Tensor, Tensor> keys_and_values(const Segment& s, const CacheRows& at, LayerCache& cache, int G, int D);
   void rotate_append_attend(Tensor& out, const Qkv& s, const RopeTables& rope, const Rows& rows, LayerCache& cache,
                             const AttentionOptions& options);
   void capture(CapturedStep& step, const std::function<void()>& launches);

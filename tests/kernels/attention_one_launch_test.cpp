@@ -49,25 +49,53 @@ Decoding decoding(int H, int G, int D, const std::vector<int>& position, int cap
   return c;
 }
 
+/// A cache of whole sequences in blocks: those of the last sequence lie first, its last block before all, and before,
+/// between and behind them lie blocks of nobody.
+struct BlockTables {
+  int block_size = 0, of_sequence = 0, blocks = 0;  // block_size 0: the cache is not paged
+  std::vector<int> tables;                          // of_sequence a sequence
+
+  BlockTables(int size, int sequences, int capacity) : block_size(size) {
+    if (size == 0) return;
+    of_sequence = (capacity + size - 1) / size, blocks = 2 * sequences * of_sequence + 1;
+    for (int block = blocks - 2; block > 0; block -= 2) tables.push_back(block);
+  }
+  /// Copies between a cache as it is tested, (B, capacity, G, D), and one in blocks, (blocks, block_size, G, D).
+  template <class Whole, class InBlocks, class Copy>
+  void each_row(Whole& whole, InBlocks& paged, const Copy& copy) const {
+    const int64_t row = whole.count() / whole.dim(0) / whole.dim(1);
+    for (int64_t s = 0; s < whole.dim(0); ++s)
+      for (int64_t p = 0; p < whole.dim(1); ++p) {
+        const int64_t block = tables[size_t(s * of_sequence + p / block_size)];
+        copy(whole.data() + (s * whole.dim(1) + p) * row, paged.data() + (block * block_size + p % block_size) * row,
+             row);
+      }
+  }
+};
+
 /// The same on the device. `shift`: every pointer is so many floats off a multiple of 16 bytes.
 struct DecodingOnDevice {
   const Decoding& host;
   int shift;
-  Tensor q, k, v, cos, sin, k_cache, v_cache, sequence, position, workspace, counters;
+  BlockTables blocks;
+  Tensor q, k, v, cos, sin, k_cache, v_cache, sequence, position, block_tables, first_block, workspace, counters;
   Out out;
 
-  DecodingOnDevice(const Decoding& c, int off)
+  DecodingOnDevice(const Decoding& c, int off, int block_size = 0)
       : host(c),
         shift(off),
+        blocks(block_size, c.N + 1, c.capacity),
         q(placed(c.q)),
         k(placed(c.k)),
         v(placed(c.v)),
         cos(placed(c.cos)),
         sin(placed(c.sin)),
-        k_cache(placed(c.k_cache)),
-        v_cache(placed(c.v_cache)),
+        k_cache(placed(in_cache(c.k_cache))),
+        v_cache(placed(in_cache(c.v_cache))),
         sequence(integers(c.sequence)),
         position(integers(c.position)),
+        block_tables(integers(blocks.tables)),
+        first_block(integers(first_blocks())),
         workspace(to_device(Tensor({floats() + 1}))),
         counters(integers(std::vector<int>(size_t(c.N) * c.H, 0))),
         out(c.N, c.H, c.D) {}
@@ -82,15 +110,44 @@ struct DecodingOnDevice {
     std::copy_n(all.data() + shift, result.count(), result.data());
     return result;
   }
+  /// The whole cache (B, capacity, G, D) as the device is to have it.
+  Tensor in_cache(const Tensor& whole) const {
+    if (!blocks.block_size) return whole.copy();
+    Tensor paged({blocks.blocks, blocks.block_size, host.G, host.D});
+    blocks.each_row(whole, paged, [](const float* from, float* to, int64_t row) { std::copy_n(from, row, to); });
+    return paged;
+  }
+  /// And what the device's cache holds; all that belongs to nobody must be as it was.
+  Tensor got_cache(const Tensor& x, const Tensor& before) const {
+    if (!blocks.block_size) return got(x, before.shape());
+    Tensor paged = got(x, {blocks.blocks, blocks.block_size, host.G, host.D}), whole(before.shape());
+    blocks.each_row(whole, paged, [](float* to, const float* from, int64_t row) { std::copy_n(from, row, to); });
+    Tensor expected = in_cache(whole);
+    CHECK_MESSAGE(std::memcmp(paged.raw(), expected.raw(), paged.bytes()) == 0, "written into a block of nobody");
+    return whole;
+  }
+  std::vector<int> first_blocks() const {
+    std::vector<int> first;
+    for (const int s : host.sequence) first.push_back(s * blocks.of_sequence);
+    return first;
+  }
   int64_t floats() const { return int64_t(attention_04_workspace(host.N, host.capacity, host.H, host.G, host.D)); }
   CacheRows cache() {
-    return {k_cache.data() + shift, v_cache.data() + shift, sequence.data<int32_t>(), position.data<int32_t>(),
-            host.capacity};
+    float *keys = k_cache.data() + shift, *values = v_cache.data() + shift;
+    if (!blocks.block_size) return {keys, values, sequence.data<int32_t>(), position.data<int32_t>(), host.capacity};
+    return {keys,
+            values,
+            nullptr,
+            position.data<int32_t>(),
+            blocks.block_size,
+            block_tables.data<int32_t>(),
+            first_block.data<int32_t>()};
   }
   RopePointers rotary() const { return {cos.data() + shift, sin.data() + shift}; }
   void run_06() {
     attention_06(out.data, q.data() + shift, k.data() + shift, v.data() + shift, cache(), rotary(), workspace.data(),
-                 reinterpret_cast<unsigned*>(counters.data<int32_t>()), host.N, host.H, host.G, host.D, nullptr);
+                 reinterpret_cast<unsigned*>(counters.data<int32_t>()), host.N, host.capacity, host.H, host.G, host.D,
+                 nullptr);
   }
   void append() {
     rope_02_append(q.data() + shift, cache(), k.data() + shift, v.data() + shift, rotary(), host.N, host.H, host.G,
@@ -102,8 +159,9 @@ bool same_bits(const Tensor& a, const Tensor& b) {
   return a.shape() == b.shape() && std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
 }
 
-/// Rung 6, several times: its result, what it leaves in the cache, and that it writes nothing else.
-void check_decoding(const Decoding& c, int shift = 0, int launches = 2) {
+/// Rung 6, several times: its result, what it leaves in the cache, and that it writes nothing else. From a cache in
+/// blocks of these sizes it gives the same bits.
+void check_decoding(const Decoding& c, int shift = 0, int launches = 2, const std::vector<int>& block_sizes = {5}) {
   CAPTURE(c.N);
   CAPTURE(c.H);
   CAPTURE(c.G);
@@ -111,6 +169,8 @@ void check_decoding(const Decoding& c, int shift = 0, int launches = 2) {
   CAPTURE(c.capacity);
   CAPTURE(shift);
   DecodingOnDevice plain(c, shift), fused(c, shift);
+  std::vector<DecodingOnDevice> paged;
+  for (const int block_size : block_sizes) paged.emplace_back(c, shift, block_size);
   plain.append();
   const Tensor q = plain.got(plain.q, c.q.shape()), k = plain.got(plain.k_cache, c.k_cache.shape());
   const Tensor v = plain.got(plain.v_cache, c.v_cache.shape());
@@ -136,7 +196,15 @@ void check_decoding(const Decoding& c, int shift = 0, int launches = 2) {
   for (int launch = 0; launch < launches; ++launch) {
     CAPTURE(launch);
     fused.run_06();
-    CHECK(difference(fused.out.read(), want, allowed) == "");
+    const Tensor out = fused.out.read();
+    CHECK(difference(out, want, allowed) == "");
+    for (DecodingOnDevice& in_blocks : paged) {
+      CAPTURE(in_blocks.blocks.block_size);
+      in_blocks.run_06();
+      CHECK(same_bits(in_blocks.out.read(), out));
+      CHECK(same_bits(in_blocks.got_cache(in_blocks.k_cache, k), k));
+      CHECK(same_bits(in_blocks.got_cache(in_blocks.v_cache, v), v));
+    }
     CHECK(same_bits(fused.got(fused.k_cache, k.shape()), k));
     CHECK(same_bits(fused.got(fused.v_cache, v.shape()), v));
     CHECK(same_bits(fused.got(fused.q, c.q.shape()), c.q));
@@ -170,7 +238,7 @@ TEST_CASE("attention_06: rows of several sequences at different positions") {
   for (const int capacity : {64, 300, 5000})
     for (const int D : {6, 64}) {
       std::vector<int> position = {0, capacity - 1, 1, 33, 63, 31, 32, 50};
-      check_decoding(decoding(6, 2, D, position, capacity), 0, 3);
+      check_decoding(decoding(6, 2, D, position, capacity), 0, 3, {1, 16, 24, capacity});
     }
 }
 
@@ -185,9 +253,8 @@ TEST_CASE("attention_06: the same counters serve steps at one position after the
   for (int step = 0; step < 8; ++step) {
     plain.q = plain.placed(c.q);  // rope_02_append turns it in place
     plain.append();
-    attention_04(plain.out.data, plain.q.data(), plain.k_cache.data(), plain.v_cache.data(),
-                 plain.sequence.data<int32_t>(), plain.position.data<int32_t>(), plain.workspace.data(), c.N,
-                 c.capacity, c.H, c.G, c.D, nullptr);
+    attention_04(plain.out.data, plain.q.data(), plain.cache(), plain.workspace.data(), c.N, c.capacity, c.H, c.G, c.D,
+                 nullptr);
     fused.run_06();
     // Both are within 8 times what float32 is off, of values below 1 and scores below 16.
     const std::vector<double> allowed(size_t(count), 16 * 16 * unit_roundoff);
@@ -202,7 +269,7 @@ TEST_CASE("attention_06: the same counters serve steps at one position after the
 
 TEST_CASE("attention_06: a head width that RoPE cannot turn") {
   CHECK_THROWS_WITH_AS(attention_06(nullptr, nullptr, nullptr, nullptr, {nullptr, nullptr, nullptr, nullptr, 8}, {},
-                                    nullptr, nullptr, 1, 4, 4, 7, nullptr),
+                                    nullptr, nullptr, 1, 8, 4, 4, 7, nullptr),
                        "attention: RoPE turns pairs, and a head width of 7 is odd", ShapeError);
 }
 

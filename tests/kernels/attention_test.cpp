@@ -74,10 +74,11 @@ Tensor run_04(const std::vector<const Case*>& cases, int capacity) {
   const auto floats = int64_t(attention_04_workspace(N, capacity, H, G, D));
   Tensor workspace = to_device(Tensor({floats + 1}));
   const Tensor queries = to_device(Tensor::view_of(q.data(), {N, H, D}, DType::f32));
-  const Tensor keys = to_device(k), values = to_device(v), rows = integers(sequence), positions = integers(position);
+  Tensor keys = to_device(k), values = to_device(v);
+  const Tensor rows = integers(sequence), positions = integers(position);
   Out out(N, H, D);
-  attention_04(out.data, queries.data(), keys.data(), values.data(), rows.data<int32_t>(), positions.data<int32_t>(),
-               workspace.data(), N, capacity, H, G, D, nullptr);
+  const CacheRows cache{keys.data(), values.data(), rows.data<int32_t>(), positions.data<int32_t>(), capacity};
+  attention_04(out.data, queries.data(), cache, workspace.data(), N, capacity, H, G, D, nullptr);
   const bool clean = std::bit_cast<uint32_t>(to_host(workspace)(floats)) == never_written;
   CHECK_MESSAGE(clean, "written beyond the workspace");
   return out.read();
@@ -116,7 +117,7 @@ Tensor run_04_paged(const std::vector<const Case*>& cases, int capacity, int blo
   const CacheRows cache{keys.data(),         values.data(),         nullptr, positions.data<int32_t>(), block_size,
                         all.data<int32_t>(), firsts.data<int32_t>()};
   Out out(N, H, D);
-  attention_04_paged(out.data, queries.data(), cache, workspace.data(), N, capacity, H, G, D, nullptr);
+  attention_04(out.data, queries.data(), cache, workspace.data(), N, capacity, H, G, D, nullptr);
   return out.read();
 }
 
@@ -286,7 +287,7 @@ TEST_CASE("attention: sizes that no kernel takes") {
     CHECK_THROWS_AS(attention_05(none, none, none, none, s.T, s.S, s.H, s.G, s.D, nullptr), ShapeError);
   }
   CHECK_THROWS_WITH_AS(
-      attention_04(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 1, 8, 4, 4, 300, nullptr),
+      attention_04(nullptr, nullptr, {nullptr, nullptr, nullptr, nullptr, 8}, nullptr, 1, 8, 4, 4, 300, nullptr),
       "attention: head width 300, want 1 to 256", ShapeError);
 }
 

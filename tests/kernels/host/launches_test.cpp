@@ -12,17 +12,21 @@ TEST_CASE("a decoding step of L layers is 5 L + 4 launches, as it is and as a gr
   const auto model = load_model(cuda_ops(), weights_directory() / "stories", {.max_rows = 8, .context = 40});
   const Config& c = model->config();
   Tensor logits = cuda_ops().allocate({1, c.vocab_size});
-  KvCache cache(cuda_ops(), c, 1, 8);
-  const int64_t replays = cuda_traffic.replays;
-  for (int64_t position = 0; position < 4; ++position) {
-    const uint64_t before = emulator::launches();
-    Batch batch;
-    batch.add(0, std::vector<int32_t>{5}, position, true);
-    model->forward(logits, batch, &cache);
-    from(cuda_ops(), logits);
-    CHECK(emulator::launches() - before == uint64_t(5 * c.num_layers + 4));
+  KvCache contiguous(cuda_ops(), c, 1, 8), paged(cuda_ops(), c, 1, {.blocks = 2, .block_size = 4});
+  paged.tables[0] = {1, 0};
+  for (KvCache* cache : {&contiguous, &paged}) {
+    CAPTURE(cache == &paged);
+    const int64_t replays = cuda_traffic.replays;
+    for (int64_t position = 0; position < 4; ++position) {
+      const uint64_t before = emulator::launches();
+      Batch batch;
+      batch.add(0, std::vector<int32_t>{5}, position, true);
+      model->forward(logits, batch, cache);
+      from(cuda_ops(), logits);
+      CHECK(emulator::launches() - before == uint64_t(5 * c.num_layers + 4));
+    }
+    CHECK(cuda_traffic.replays > replays);
   }
-  CHECK(cuda_traffic.replays > replays);
 }
 
 TEST_SUITE_END();

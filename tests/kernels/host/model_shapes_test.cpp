@@ -153,13 +153,12 @@ void run_rungs(const Config& c, int N, void* memory) {
     rope_02_append_qkv(x, rows, x, rotary, N, H, G, D, nullptr);
     append_01(rows, x, x, N, G, D, nullptr);
     collect_01(x, x, rows, 0, S, G, D, nullptr);
+    attention_04(x, x, rows, x, N, S, H, G, D, nullptr);
+    attention_06(x, x, x, x, rows, rotary, x, static_cast<unsigned*>(memory), N, S, H, G, D, nullptr);
   }
   attention_01(x, x, x, x, x, N, S, H, G, D, nullptr);
   for (const auto attention : {attention_02, attention_03, attention_05, attention_05_rounded})
     attention(x, x, x, x, N, S, H, G, D, nullptr);
-  attention_04(x, x, x, x, index, index, x, N, S, H, G, D, nullptr);
-  attention_04_paged(x, x, paged, x, N, S, H, G, D, nullptr);
-  attention_06(x, x, x, x, cache, rotary, x, static_cast<unsigned*>(memory), N, H, G, D, nullptr);
 }
 
 Config stories() { return load_config(weights_directory() / "stories"); }
