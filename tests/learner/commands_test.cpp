@@ -195,6 +195,25 @@ TEST_CASE("a file that does not compile, or lacks a function") {
   CHECK(learner.text.find("undefined") == std::string::npos);
 }
 
+TEST_CASE("a build that fails before a compiler runs says why") {
+  Learner learner;
+  learner.writes("06_causal_mask", solution_of("06_causal_mask"));
+  const Folder tools;
+  const std::string path = std::getenv("PATH");
+  write_file(tools / "cmake", "#!/bin/sh\n[ -z \"$SAYS\" ] || echo \"ninja: error: $SAYS\"\nexit 1\n");
+  std::filesystem::permissions(tools / "cmake", std::filesystem::perms::owner_all);
+  setenv("PATH", (tools.path().string() + ":" + path).c_str(), 1);
+  for (const std::string says : {"unknown target", ""}) {
+    setenv("SAYS", says.c_str(), 1);
+    CHECK(learner.types("check 6") == 1);
+    CHECK(learner.text.find("ninja: error: " + says + "\n") == (says.empty() ? std::string::npos : 0));
+    CHECK(learner.text == Contains("06_causal_mask.cpp was not built: `cmake --build "));
+    CHECK(learner.text == Contains(" --target 06_causal_mask_mine` says more."));
+  }
+  unsetenv("SAYS");
+  setenv("PATH", path.c_str(), 1);
+}
+
 TEST_CASE("a list of passes that cannot be read is kept, and said") {
   Learner learner;
   learner.writes("01_tensor", solution_of("01_tensor"));

@@ -30,6 +30,9 @@ std::string build_error(const Lesson& lesson, const std::string& output, bool br
   const std::string file = short_path(lesson.mine);
   if (const std::string missing = missing_functions(output); !missing.empty())
     return fmt::format("{} lacks a function that lesson.hpp declares:\n{}", file, missing);
+  if (compiler_output(output).empty())  // it was never asked
+    return fmt::format("{}{} was not built: `cmake --build {} --target {}` says more.\n", output, file,
+                       short_path(RUNGS_BINARY_DIR), lesson.mine_runner.filename().string());
   if (brief) return fmt::format("{}\n{} does not compile.\n", first_error(output, lesson.mine, file), file);
   return fmt::format("{}\n{} does not compile; the first error above is the one to look at.\n", compiler_output(output),
                      file);
