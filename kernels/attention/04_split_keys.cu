@@ -41,6 +41,25 @@ __global__ void __launch_bounds__(split_warps * 32, resident_blocks(HEADS))
   });
 }
 
+/// (Largest score, total of weights) of a head over its filled splits. The whole warp calls.
+__device__ __forceinline__ float2 stat_of_splits(const float2* stats, int filled) {
+  const int lane = threadIdx.x % 32;
+  float largest = -FLT_MAX, total = 0.0f;
+  for (int i = lane; i < filled; i += 32) largest = fmaxf(largest, stats[i].x);
+  largest = warp_max(largest);
+  for (int i = lane; i < filled; i += 32) total += stats[i].y * __expf(stats[i].x - largest);
+  return make_float2(largest, warp_sum(total));
+}
+
+/// Element d of a head's weighted sums over the splits first, first + step, ... below `filled`.
+__device__ __forceinline__ float sum_of_splits(const float* sums, const float2* stats, float largest, int d, int D,
+                                               int first, int step, int filled) {
+  float sum = 0.0f;
+#pragma unroll 4
+  for (int i = first; i < filled; i += step) sum += sums[size_t(i) * D + d] * __expf(stats[i].x - largest);
+  return sum;
+}
+
 /// A block per head and row: thread (x, y) has element x of the splits y, y + blockDim.y, ...
 /// out: (N, H, D); position: (N); blockDim.x: D or more.
 __global__ void attention_combine(float* out, SplitParts parts, const int* position, int splits, int D) {

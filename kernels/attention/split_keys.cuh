@@ -1,5 +1,5 @@
-/// What the rungs for decoding share: how the keys of a row are split over blocks, the online softmax over a block's
-/// keys, and the combination of what the blocks of a row found.
+/// What the rungs for decoding share: how the keys of a row are split over blocks, and the online softmax over a
+/// block's keys.
 #pragma once
 
 #include <algorithm>
@@ -133,7 +133,7 @@ struct KeysInCache {
     v = cache.v + first;
   }
   /// The row of key s, counted from k, and of its value from v.
-  __device__ __forceinline__ int row_of(int s) const { return table ? row_in_blocks(table, block_size, s) : s; }
+  __device__ __forceinline__ int row_of(int s) const { return table ? int(row_in_blocks(table, block_size, s)) : s; }
 };
 
 /// The softmax of HEADS query heads over the keys that a lane group has read so far. A key is held by `lanes` lanes of
@@ -274,24 +274,5 @@ struct SumsOfWarps {
     }
   }
 };
-
-/// (Largest score, total of weights) of a head over its filled splits. The whole warp calls.
-__device__ __forceinline__ float2 stat_of_splits(const float2* stats, int filled) {
-  const int lane = threadIdx.x % 32;
-  float largest = -FLT_MAX, total = 0.0f;
-  for (int i = lane; i < filled; i += 32) largest = fmaxf(largest, stats[i].x);
-  largest = warp_max(largest);
-  for (int i = lane; i < filled; i += 32) total += stats[i].y * __expf(stats[i].x - largest);
-  return make_float2(largest, warp_sum(total));
-}
-
-/// Element d of a head's weighted sums over the splits first, first + step, ... below `filled`.
-__device__ __forceinline__ float sum_of_splits(const float* sums, const float2* stats, float largest, int d, int D,
-                                               int first, int step, int filled) {
-  float sum = 0.0f;
-#pragma unroll 4
-  for (int i = first; i < filled; i += step) sum += sums[size_t(i) * D + d] * __expf(stats[i].x - largest);
-  return sum;
-}
 
 }  // namespace rungs
