@@ -48,11 +48,9 @@ inline const std::filesystem::path& folder() {
   return made;
 }
 
-inline std::filesystem::path file(const char* name, std::string_view content) {
-  const std::filesystem::path path = folder() / name;
-  std::ofstream(path, std::ios::binary) << content;
-  return path;
-}
+/// A file of that folder: on the disk where kept inputs are replayed (replay.cpp), and where libFuzzer runs served from
+/// memory, as long as `content` lives (in_memory.cpp).
+std::filesystem::path file(const char* name, std::string_view content);
 
 /// A reader may refuse what it is given, with an Error. Everything else is a fault.
 template <class Read>

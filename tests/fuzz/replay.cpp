@@ -1,11 +1,13 @@
 // NAME_replay FILE_OR_FOLDER...: gives a fuzzer's inputs to it once more, without libFuzzer.
-#include <cstdint>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <string>
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+#include "fuzz.hpp"
+
+std::filesystem::path rungs::fuzz::file(const char* name, std::string_view content) {
+  const std::filesystem::path path = folder() / name;
+  std::ofstream(path, std::ios::binary) << content;
+  return path;
+}
 
 static size_t replay(const std::filesystem::path& path) {
   size_t count = 0;

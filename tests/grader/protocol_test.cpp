@@ -19,6 +19,7 @@ struct Pipe {
     int fd[2];
     REQUIRE(pipe2(fd, O_CLOEXEC) == 0);
     from = fd[0], to = fd[1];
+    fcntl(from, F_SETFL, O_NONBLOCK);  // its readers have deadlines
   }
   ~Pipe() { close_both(); }
   void close_end(int& fd) {

@@ -68,13 +68,16 @@ struct Source {
 
   Received read_all(Parts parts) const {
     for (leave_behind(parts, 0); !parts.empty();) {
+      const ssize_t n = readv(fd, parts.data(), int(parts.size()));
+      if (n > 0) {
+        leave_behind(parts, size_t(n));
+        continue;
+      }
+      if (n < 0 && errno == EINTR) continue;
+      if (n == 0 || errno != EAGAIN) return Received::end;
       pollfd ready[] = {{fd, POLLIN, 0}, {pidfd, POLLIN, 0}};
       if (!wait_for(ready, pidfd < 0 ? 1 : 2, until)) return Received::too_late;
       if (!ready[0].revents) return Received::end;
-      const ssize_t n = readv(fd, parts.data(), int(parts.size()));
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return Received::end;
-      leave_behind(parts, size_t(n));
     }
     return Received::message;
   }

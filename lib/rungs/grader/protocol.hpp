@@ -39,7 +39,7 @@ bool send(int fd, const Message& message, Deadline until = {});
 enum class Received { message, end, too_late, broken };
 
 /// Waits for a message. It is the end, too, when the process behind `pidfd` is gone and nothing is left to read:
-/// a child of it may still hold the pipe.
+/// a child of it may still hold the pipe. With a deadline or a pidfd `fd` must not block.
 Received receive(int fd, Message& message, Deadline until = {}, int pidfd = -1);
 
 }  // namespace rungs

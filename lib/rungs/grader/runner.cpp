@@ -101,7 +101,7 @@ void Runner::start() {
   const std::vector<char*> variable_pointers = pointers_to(variables), word_pointers = pointers_to(words);
   const Enclosure limits = enclosure_of_runner(program_, limits_);
 
-  pid_ = fork();
+  pid_ = vfork();   // in the grader's memory until execve: a copy of that, which may be large, would take longer than a case
   if (pid_ == 0) {  // only async-signal-safe calls from here to execve
     const int keep_in = fcntl(in[0], F_DUPFD, 10), keep_out = fcntl(out[1], F_DUPFD, 10),
               keep_printed = fcntl(printed_, F_DUPFD, 10), keep_filter = fcntl(filter_here, F_DUPFD, 10);
@@ -121,7 +121,7 @@ void Runner::start() {
   to_ = in[1], from_ = out[0];
   if (pid_ < 0) stop(0), throw Error("no runner process could be started");
   setpgid(pid_, pid_);              // here too: whoever comes first
-  fcntl(to_, F_SETFL, O_NONBLOCK);  // one that does not read must not keep the grader
+  for (const int fd : {to_, from_}) fcntl(fd, F_SETFL, O_NONBLOCK);  // one that does nothing must not keep the grader
   pidfd_ = int(syscall(SYS_pidfd_open, pid_, 0));
 }
 
