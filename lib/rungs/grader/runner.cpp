@@ -101,7 +101,9 @@ void Runner::start() {
   const std::vector<char*> variable_pointers = pointers_to(variables), word_pointers = pointers_to(words);
   const Enclosure limits = enclosure_of_runner(program_, limits_);
 
-  pid_ = vfork();   // in the grader's memory until execve: a copy of that, which may be large, would take longer than a case
+  // Until execve the child runs in the grader's memory, while the grader waits: to copy that takes longer than a case
+  // does.
+  pid_ = vfork();
   if (pid_ == 0) {  // only async-signal-safe calls from here to execve
     const int keep_in = fcntl(in[0], F_DUPFD, 10), keep_out = fcntl(out[1], F_DUPFD, 10),
               keep_printed = fcntl(printed_, F_DUPFD, 10), keep_filter = fcntl(filter_here, F_DUPFD, 10);
@@ -120,7 +122,7 @@ void Runner::start() {
   if (filter_here >= 0) close(filter_here);
   to_ = in[1], from_ = out[0];
   if (pid_ < 0) stop(0), throw Error("no runner process could be started");
-  setpgid(pid_, pid_);              // here too: whoever comes first
+  setpgid(pid_, pid_);                                               // here too: whoever comes first
   for (const int fd : {to_, from_}) fcntl(fd, F_SETFL, O_NONBLOCK);  // one that does nothing must not keep the grader
   pidfd_ = int(syscall(SYS_pidfd_open, pid_, 0));
 }

@@ -80,8 +80,9 @@ Strength strength(const Lesson& lesson) {
     Fate fate;
     MistakeStrength m{lesson.mistakes[k].name, lesson.mistakes[k].shows, 0, cases.size(), 0, {}};
     for (const Case& c : cases) {
-      const Verdict& v = fate.verdicts.emplace_back(judge(runners[k].run(c.input), c));
+      Verdict& v = fate.verdicts.emplace_back(judge(runners[k].run(c.input), c));
       fate.noisy.push_back(v.pass ? std::nullopt : runners[k].run_with_noise(c.input, v.outcome));
+      if (v.pass || fate.noisy.back()) v.outcome.recording = {};  // of all mistakes it would be a gigabyte
       if (v.pass) continue;
       ++m.rejected;
       m.best_fraction = std::max(m.best_fraction, wrong_output(v, c) ? v.fraction : HUGE_VAL);
