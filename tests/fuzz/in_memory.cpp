@@ -1,6 +1,6 @@
-// The files of a fuzzer, in memory: what a reader opens, maps or receives is served here, without the system. That takes
-// three quarters of the time; and where a mapped file has the rest of a page behind its last byte, AddressSanitizer has
-// put what it watches behind these. The linker sends the calls here (--wrap, CMakeLists.txt).
+// The files of a fuzzer, in memory: what a reader opens, maps or receives is served here, without the system. That
+// takes three quarters of the time; and where a mapped file has the rest of a page behind its last byte,
+// AddressSanitizer has put what it watches behind these. The linker sends the calls here (--wrap, CMakeLists.txt).
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
