@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "fuzz.hpp"
+#include "rungs/base/file.hpp"
 
 namespace rungs::fuzz {
 namespace {
@@ -42,7 +43,9 @@ std::filesystem::path file(const char* name, std::string_view content) {
   auto at = std::find_if(files.begin(), files.end(), [&](const File& f) { return f.path == path.native(); });
   if (at == files.end()) {
     std::ofstream(path, std::ios::binary);  // it is there, for those who only ask that
-    at = files.insert(at, {path.native(), {}});
+    at = files.insert(at, {path.native(), "in memory"});
+    if (read_text(path) != at->content)
+      throw Error("the linker does not send open and mmap to tests/fuzz/in_memory.cpp");
   }
   at->content = content;
   return path;
