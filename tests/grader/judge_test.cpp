@@ -324,6 +324,8 @@ TEST_CASE("lists and texts stand one above the other, of different lengths too")
         Contains("      yours            5      7      9\n      reference        5      7      8      9\n"));
   CHECK(described("byte", {'a', 'b', '\033'}, {'a', 'b', 'c'}) ==
         Contains("      yours      \"ab \"\n      reference  \"abc\"\n"));
+  CHECK(described("byte", {'a', 0xc3}, {'a', 'b'}) == Contains("      yours      \"a\uFFFD\"\n"));
+  CHECK(described("byte", {118, 200}, {103, 0xb5}) == Contains("      yours          118    200\n"));
   std::vector<int32_t> many(40, 1), other = many;
   other[20] = 2;
   CHECK(described("token", other, many) == Contains("yours      ...       1      1      1      2      1"));

@@ -8,6 +8,7 @@
 
 #include "rungs/base/text.hpp"
 #include "rungs/base/units.hpp"
+#include "rungs/tokenizer/utf8.hpp"
 
 namespace rungs {
 
@@ -184,12 +185,26 @@ static std::string side_by_side(const Tensor& got, const Tensor& want, int64_t w
   return text;
 }
 
+/// Elements [first, last) as the bytes that they are.
+static std::string bytes_of(const Tensor& t, int64_t first, int64_t last) {
+  std::string bytes;
+  for (int64_t i = first; i < std::min(last, t.count()); ++i) bytes += char(t.value(i));
+  return bytes;
+}
+
+/// Bytes that a person can read. Those of packed numbers can be anything.
+static bool reads_as_text(const Tensor& bytes) {
+  const std::string text = bytes_of(bytes, 0, bytes.count());
+  return is_utf8(text) && std::none_of(text.begin(), text.end(), [](char c) { return '\0' <= c && c < '\t'; });
+}
+
 /// Numbers [first, last) of a list, aligned; or its bytes as text.
 static std::string listed(const Tensor& t, int64_t first, int64_t last, bool is_text) {
   std::string text = first > 0 ? "... " : "";
-  for (int64_t i = first; i < std::min(last, t.count()); ++i)
-    text += is_text ? std::string(1, char(t.value(i))) : fmt::format("{:>7}", element(t, i));
-  if (is_text) text = "\"" + printable(text) + "\"";
+  if (is_text)
+    text += "\"" + printable(valid_utf8(bytes_of(t, first, last))) + "\"";
+  else
+    for (int64_t i = first; i < std::min(last, t.count()); ++i) text += fmt::format("{:>7}", element(t, i));
   return text + (last < t.count() ? " ..." : "");
 }
 
@@ -198,7 +213,7 @@ static std::string listed(const Tensor& t, int64_t first, int64_t last, bool is_
 static std::string one_above_the_other(const Tensor& got, const Tensor& want, const std::vector<std::string>& dims,
                                        int64_t worst) {
   if (got.shape().rank() != 1 || want.shape().rank() != 1 || got.count() + want.count() == 0) return "";
-  const bool is_text = dims == std::vector<std::string>{"byte"};
+  const bool is_text = dims == std::vector<std::string>{"byte"} && reads_as_text(want);
   const int64_t most = is_text ? 60 : 9, before = is_text ? 20 : 3, shorter = std::min(got.count(), want.count());
   const bool fractions = got.dtype() == DType::f32 && got.count() == want.count();
   int64_t first = fractions ? worst : 0;
