@@ -49,4 +49,6 @@ TEST_CASE("numbers are written with units and commas") {
   CHECK(with_commas(0) == "0");
   CHECK(with_commas(999) == "999");
   CHECK(with_commas(8030261248) == "8,030,261,248");
+  CHECK(with_commas(-880) == "-880");
+  CHECK(with_commas(-2880) == "-2,880");
 }

@@ -190,6 +190,19 @@ TEST_CASE("what prompts begin with is computed once, and a shared block is copie
   CHECK(engine.scheduler().found_tokens() == 14);
 }
 
+TEST_CASE("a request for as many tokens as fit goes on until the cache is full, or the context") {
+  Loaded m;
+  const auto drawn = [&](int64_t blocks, int64_t length) {
+    BatchEngine engine(*m.model, {.blocks = blocks, .block_size = 4, .max_running = 2, .max_rows = 8});
+    engine.submit({.prompt = Tokens(size_t(length), 5), .max_tokens = as_many_as_fit});
+    return int64_t(run_to_the_end(engine)[0].size());
+  };
+  CHECK(drawn(2, 3) == 6);  // 8 in the cache, and the last one, which is never fed
+  CHECK(drawn(2, 8) == 1);
+  CHECK(drawn(6, 3) == 21);  // the context is 24
+  CHECK(drawn(9, 3) == 21);
+}
+
 TEST_CASE("what can never be served gets one sentence") {
   Loaded m;
   BatchEngine engine(*m.model, {.blocks = 2, .block_size = 4, .max_running = 2, .max_rows = 8});
@@ -208,6 +221,9 @@ TEST_CASE("what can never be served gets one sentence") {
   CHECK(engine.idle());
   engine.submit({.prompt = Tokens(7, 5), .max_tokens = 2});
   CHECK(run_to_the_end(engine)[0].size() == 2);
+  says({.prompt = Tokens(9, 5), .max_tokens = as_many_as_fit},
+       "a prompt of 9 tokens and 1 more never fit into the cache, which holds 8: ask for fewer, or start the server "
+       "with more --max-tokens-in-flight");
   CHECK_THROWS_WITH_AS(BatchEngine(*m.model, {.blocks = 2, .max_running = 9, .max_rows = 8}),
                        "tokens of a step: wanted one for each of 9 requests at once, found 8", UsageError);
   CHECK_THROWS_WITH_AS(BatchEngine(*m.model, {.blocks = 2, .max_rows = 64, .context = 25}),

@@ -191,6 +191,93 @@ TEST_CASE("what a .bin has no place for is refused, and so is writing over a mod
   CHECK(folder.files() == std::vector<std::string>{"m.bin"});
 }
 
+TEST_CASE("the files beside the weights go along, and those that another model left are neither kept nor replaced") {
+  const Folder folder;
+  const std::string from = folder / "from", to = folder / "to", says = "; move it away, or convert to another folder";
+  std::filesystem::copy(models + "llama_mha", from);
+  write_file(from + "/tokenizer.json", "ours");
+  write_file(from + "/chat_template.jinja", "a template");
+  std::filesystem::create_directory(to);
+  const auto refused = [&](const std::string& name, const std::string& why) {
+    const std::string path = write_file(to + "/" + name, "another's");
+    check_fails("convert " + from + " " + to, 2, path + ": wanted " + why + says);
+    CHECK(read_text(path) == "another's");
+    CHECK_FALSE(std::filesystem::exists(to + "/model.safetensors"));
+    std::filesystem::remove(path);
+  };
+  refused("tokenizer.json", "the same as " + from + "/tokenizer.json, found one that differs");
+  refused("generation_config.json", "the same as " + from + "/generation_config.json, found one that differs");
+  refused("tokenizer.model", "none, as where the model comes from, found one");
+  write_file(to + "/tokenizer.json", "ours");
+  convert(from, to);
+  for (const std::string name : {"/tokenizer.json", "/chat_template.jinja", "/generation_config.json"})
+    CHECK(read_text(to + name) == read_text(from + name));
+
+  write_file(from + "/tokenizer.bin", "ours");
+  convert(from, from + "/a.bin");
+  const std::string other = folder / "other";
+  std::filesystem::create_directory(other);
+  write_file(other + "/tokenizer.bin", "another's");
+  check_fails("convert " + from + "/a.bin " + other + "/a.bin", 2,
+              other + "/tokenizer.bin: wanted the same as " + from + "/tokenizer.bin, found one that differs" + says);
+  CHECK_FALSE(std::filesystem::exists(other + "/a.bin"));
+  std::filesystem::remove(from + "/tokenizer.bin");
+  convert(from + "/a.bin", other + "/a.bin");  // which has none: that one may be meant for it
+}
+
+TEST_CASE("a tokenizer that does not go along with a .bin is named") {
+  const Folder folder;
+  const std::string from = folder / "from", bin = folder / "m.bin";
+  std::filesystem::copy(models + "llama_mha", from);
+  convert(from, folder / "none.bin");
+  write_file(from + "/tokenizer.model", "");
+  const auto lost = [&](const std::string& there) {
+    return from + ": wanted tokenizer.bin, the only one that goes along with a .bin, found tokenizer.model" + there;
+  };
+  const Outcome run = run_rungs("convert " + from + " " + bin);
+  CHECK(run.status == 0);
+  CHECK(run.err == "rungs: " + bin + " has no tokenizer: " + lost("") + "; give commands that need one --tokenizer\n");
+  write_file(folder / "tokenizer.bin", "");
+  const Outcome report = run_rungs("convert " + from + " " + (folder / "n.bin").string() + " --json");
+  CHECK(nlohmann::json::parse(report.out)["no_tokenizer"] ==
+        lost(" (" + (folder / "tokenizer.bin").string() + " was there before)"));
+  write_file(from + "/tokenizer.bin", "");
+  convert(from, folder / "with.bin");
+}
+
+TEST_CASE("a name that no model's folder can have, or an option that does not apply, is refused") {
+  const Folder folder;
+  const auto refused = [&](const std::string& command, const std::string& ending, const std::string& slash = "") {
+    const std::string to = folder / "x";
+    check_fails(command + " " + to + ending + slash, 2,
+                to + ending + ": wanted the name of a folder, found one that ends in " + ending + "; type " + to +
+                    "; `rungs convert` takes FILE.gguf and FILE.bin, too");
+  };
+  refused("random-model", ".gguf");
+  refused("random-model", ".bin");
+  refused("random-model", ".safetensors");
+  refused("convert " + models + "llama_mha", ".safetensors");
+  refused("convert " + models + "llama_mha", ".gguf", "/");
+  for (const std::string name : {"x", "x.gguf"})
+    check_fails(
+        "convert " + models + "llama_mha " + (folder / name).string() + " --bin-version 7", 2,
+        "bin-version: wanted a place that ends in .bin, to which alone it applies, found " + (folder / name).string());
+  CHECK(folder.files().empty());
+}
+
+TEST_CASE("a random model is never written over another, nor so that it cannot be read") {
+  const Folder folder;
+  const std::string mine = folder / "mine", path = folder / "new";
+  std::filesystem::copy(models + "llama_mha", mine);
+  check_fails("random-model " + mine, 2, mine + ": wanted a place for a new model, found one there");
+  for (const char* name : {"/config.json", "/model.safetensors"})
+    CHECK(read_text(mine + name) == read_text(models + "llama_mha" + name));
+  check_fails(
+      "random-model " + path + " --context 2000000000", 2,
+      path + "/config.json: max_position_embeddings: wanted a whole number from 1 to 16777216, found 2000000000");
+  CHECK(std::filesystem::is_empty(path));
+}
+
 TEST_CASE("files that are none are refused with one sentence") {
   const Folder folder;
   const std::string path = folder / "none";

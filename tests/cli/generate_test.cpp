@@ -85,6 +85,8 @@ TEST_CASE("interactive: prompts line by line until an empty one, and what is wro
         "rungs: byte 0x5A at offset 4 of the text has no token\n"
         "rungs: the prompt is not UTF-8: byte 0xE9 at offset 0 belongs to no character\n"
         "rungs: the prompt has 27 tokens, which leaves no room for one more in the context of 24\n");
+  write_file(f.folder / "lines", "the cat\r\na\r\n\r\nthe cat\r\n");  // as Windows ends lines
+  CHECK(run_rungs(f.greedy + "--max-tokens 6 --interactive <" + f.file("lines")).out == alone("the cat") + alone("a"));
   write_file(f.folder / "lines", "a");
   CHECK(run_rungs(f.greedy + "--max-tokens 6 --interactive <" + f.file("lines")).out == alone("a"));
 }

@@ -75,11 +75,23 @@ TEST_CASE("wrong usage ends with status 2 and one sentence") {
   check_fails("start", 2, "LESSON is required");
 }
 
+TEST_CASE("a number is read as people write it, and what is none is no number") {
+  check_fails("generate --seed -1", 2, "--seed: wanted a whole number from 0 on, found \"-1\"");
+  check_fails("generate --seed 18446744073709551616", 2,
+              "--seed: wanted a whole number up to 18446744073709551615, found 18446744073709551616");
+  check_fails("generate --max-tokens 1e3", 2, "--max-tokens: wanted a whole number, found \"1e3\"");
+  check_fails("generate --max-tokens ''", 2, "--max-tokens: wanted a whole number, found \"\"");
+  check_fails("generate --temperature ''", 2, "--temperature: wanted a number, found nothing");
+  CHECK(run_rungs("generate --temperature 0 --max-tokens 012 --threads 01").out ==
+        run_rungs("generate --temperature 0 --max-tokens 12").out);
+}
+
 TEST_CASE("what cannot be written is said, whoever writes it, and nothing half-written stays") {
   const Folder folder;
   const std::string err = folder / "err", stories = weights_directory() / "stories";
-  for (const std::string& words : {std::string("list"), "inspect " + stories, std::string("generate --max-tokens 2"),
-                                   std::string("generate --max-tokens 2 --json")}) {
+  for (const std::string& words :
+       {std::string("list"), "inspect " + stories, std::string("generate --max-tokens 2"),
+        std::string("generate --max-tokens 2 --json"), std::string("--version"), std::string("generate --help")}) {
     CAPTURE(words);
     const int status = std::system(("'" RUNGS_COMMAND "' " + words + " >/dev/full 2>" + err).c_str());
     CHECK(WEXITSTATUS(status) == 3);

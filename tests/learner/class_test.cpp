@@ -131,6 +131,9 @@ TEST_CASE("files, folders and archives are taken, and two of one name, links and
   Folder submissions, report;
   const std::string right = solution_of("01_tensor");
   write_file(submissions / "ada.cpp", right);
+  write_file(submissions / "ada (2).cpp", right);  // the name that the second ada would get
+  std::filesystem::create_directories(submissions / "many");
+  for (int i = 0; i < 65; ++i) write_file(submissions / "many" / fmt::format("{}.cpp", i), std::string(1 << 20, ' '));
   std::filesystem::create_directories(submissions / "ada" / "work");
   write_file(submissions / "ada" / "work" / "01_tensor.cpp", right);
   write_file(submissions / "bob.tar", tar_entry("01_tensor.cpp", right) + std::string(1024, '\0'));
@@ -144,9 +147,11 @@ TEST_CASE("files, folders and archives are taken, and two of one name, links and
   std::filesystem::create_symlink("/etc/passwd", submissions / "link.cpp");
   const json summary = graded(instructor, submissions, report);
   CHECK(instructor.text == Contains("Not looked at: grades.csv"));
-  CHECK(summary["submissions"].size() == 10);
+  CHECK(summary["submissions"].size() == 12);
+  CHECK(named(summary, "many")["why"].get<std::string>() == Contains("its files have more than 64.0 MiB"));
   const auto why = [&](const char* name) { return named(summary, name)["why"].get<std::string>(); };
-  for (const char* name : {"ada", "ada (2)", "<b>&\"'`$(touch x)"}) CHECK(named(summary, name)["percent"] == 100);
+  for (const char* name : {"ada", "ada (2)", "ada (3)", "<b>&\"'`$(touch x)"})
+    CHECK(named(summary, name)["percent"] == 100);
   CHECK(why("link") == Contains("a link"));
   CHECK(why("large") == Contains("2.00 MiB; a file of a lesson has at most 1.00 MiB"));
   CHECK(read_text(report / "class.html").find("<b>&\"'") == std::string::npos);

@@ -125,3 +125,26 @@ TEST_CASE("rows that no block divides stay, and what would be rounded twice is r
                        Contains("wanted f32 or bf16 for a directory, found q8_0"), UsageError);
   CHECK(folder.files() == std::vector<std::string>{"a.gguf"});
 }
+
+TEST_CASE("the chat template goes along into a GGUF file, with a tokenizer or without, and from there into another") {
+  const Folder folder;
+  std::filesystem::copy(weights_directory() / "references/models/llama_mha", folder / "model");
+  int number = 0;
+  const auto template_of = [&](const std::filesystem::path& from) {
+    const std::filesystem::path to = folder / (std::to_string(number++) + ".gguf");
+    convert_llama(from, to, {});
+    const GgufMetadata m = read_gguf_metadata(to);
+    return m.has("tokenizer.chat_template") ? m.text("tokenizer.chat_template") : "none";
+  };
+  CHECK(template_of(folder / "model") == "none");
+  write_file(folder / "model/tokenizer_config.json", R"({"chat_template": "of the config"})");
+  CHECK(template_of(folder / "model") == "of the config");
+  write_file(folder / "model/tokenizer_config.json",
+             R"({"chat_template": [{"name": "rag", "template": "a"}, {"name": "default", "template": "b"}, 3]})");
+  CHECK(template_of(folder / "model") == "b");
+  std::filesystem::copy(weights_directory() / "tokenizers/sentencepiece/tokenizer.model", folder / "model");
+  write_file(folder / "model/chat_template.jinja", "of its own file");
+  CHECK(template_of(folder / "model") == "of its own file");
+  CHECK(has_tokenizer(read_gguf_metadata(folder / "3.gguf")));
+  CHECK(template_of(folder / "3.gguf") == "of its own file");
+}

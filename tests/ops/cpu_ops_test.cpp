@@ -57,6 +57,22 @@ TEST_CASE("a weight in 16 bits gives the product of the numbers that it stands f
       }
 }
 
+TEST_CASE("an infinity or no number in a weight of 16 bits is none in the product, on every vector target") {
+  CpuOps ops;
+  for (const DType dtype : {DType::bf16, DType::f16})
+    for (const float bad : {INFINITY, -INFINITY, NAN})
+      for (const int64_t N : {1, 2, 40}) {
+        CAPTURE(name_of(dtype));
+        CAPTURE(N);
+        Tensor x({N, 40}), w({3, 40}), out({N, 3});
+        std::fill_n(x.data<float>(), x.count(), 1.0f), std::fill_n(w.data<float>(), w.count(), 0.0f);
+        w(1, 33) = bad;
+        ops.linear(out, x, converted(w, dtype), {});
+        CHECK(out(N - 1, 0) == 0);
+        CHECK((std::isnan(bad) ? std::isnan(out(N - 1, 1)) : out(N - 1, 1) == bad));
+      }
+}
+
 TEST_CASE("linear gives the product at every length and every alignment of the weight") {
   CpuOps ops;
   const int64_t K = 5;

@@ -6,6 +6,7 @@ import openai
 
 client = openai.OpenAI(base_url=f"http://127.0.0.1:{sys.argv[1]}/v1", api_key="none", max_retries=0)
 model = client.models.list().data[0].id
+assert client.models.retrieve(model).id == model
 asked = dict(model=model, max_tokens=20, temperature=0)
 
 whole = client.completions.create(prompt="Once upon a time", **asked)

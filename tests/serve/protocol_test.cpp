@@ -54,7 +54,7 @@ TEST_CASE("a completion is read field by field, with the defaults of OpenAI") {
   const Asked all = parse_request(
       R"({"model": "stories", "prompt": ["Once"], "max_tokens": 7, "temperature": 0, "top_p": 0.5, "top_k": 3, "seed": -1,)"
       R"( "stop": ["a", "bc"], "stream": true, "stream_options": {"include_usage": true}, "n": 1, "user": "x",)"
-      R"( "presence_penalty": 0.0, "logprobs": null, "unknown": null})",
+      R"( "presence_penalty": 0.0, "max_completion_tokens": 7, "logprobs": null, "unknown": null})",
       false, "stories");
   CHECK(*all.max_tokens == 7);
   CHECK(all.sampling.temperature == 0);
@@ -97,6 +97,16 @@ TEST_CASE("what is not served is refused in a sentence that names the field") {
       {R"({"prompt": "a", "frobnicate": 1})", "400: the request: \"frobnicate\": there is no such field"},
       {R"({"prompt": "a", "n": 2})", "400: the request: n: wanted 1, the rest is not served, found 2"},
       {R"({"prompt": "a", "presence_penalty": 1})", "400: the request: presence_penalty: wanted 0"},
+      {R"({"prompt": "a", "logprobs": 0})",
+       "400: the request: logprobs: wanted false, the rest is not served, found 0"},
+      {R"({"prompt": "a", "messages": []})",
+       "400: the request: \"messages\" are for /v1/chat/completions: a completion has a \"prompt\""},
+      {R"({"prompt": "a", "max_tokens": 5, "max_completion_tokens": 6})",
+       "400: the request: max_completion_tokens: wanted 5, as max_tokens is, found 6"},
+      {R"({"prompt": "a", "stream_options": {"foo": true}})",
+       "400: the request: stream_options.\"foo\": there is no such field"},
+      {R"({"prompt": "a", "stream_options": {"include_obfuscation": true}})",
+       "400: the request: stream_options.include_obfuscation: wanted false, the rest is not served, found true"},
       {R"({"prompt": "a", "max_tokens": 0})", "400: the request: max_tokens: wanted a whole number from 1"},
       {R"({"prompt": "a", "max_tokens": -3})", "400: the request: max_tokens: wanted a whole number from 1"},
       {R"({"prompt": "a", "max_tokens": 1e30})", "400: the request: max_tokens: wanted a whole number from 1"},
@@ -117,6 +127,26 @@ TEST_CASE("what is not served is refused in a sentence that names the field") {
   CHECK(refusal(R"({"messages": [{"role": "user"}]})", true) == Contains("content: wanted a value, found none"));
   CHECK(refusal(R"({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]})", true) ==
         Contains("type: wanted \"text\""));
+  CHECK(refusal(R"({"messages": [{"role": "user", "content": "a"}], "prompt": "a"})", true) ==
+        "400: the request: \"prompt\" is for /v1/completions: a chat has \"messages\"");
+}
+
+TEST_CASE("what OpenAI's clients put into messages is taken where it asks for nothing, and other fields are refused") {
+  const auto message = [](const std::string& fields) {
+    return refusal(R"({"messages": [{"role": "assistant", )" + fields + "}]}", true);
+  };
+  CHECK(message(R"("content": "x", "name": "bob")") == "taken");
+  CHECK(message(R"("content": "x", "refusal": null, "annotations": [], "audio": null, "function_call": null,)"
+                R"( "tool_calls": null)") == "taken");
+  CHECK(message(R"("content": "x", "foo": "bob")") == "400: the request: messages: \"foo\": there is no such field");
+  CHECK(message(R"("content": null, "tool_calls": [{"id": "1"}])") ==
+        Contains("400: the request: messages: tool_calls: wanted [], the rest is not served, found [{"));
+  CHECK(message(R"("content": "x", "refusal": "no")") ==
+        Contains("400: the request: messages: refusal: wanted null, the rest is not served"));
+  CHECK(message(R"("content": [{"type": "text", "text": "a", "foo": 1}])") ==
+        "400: the request: messages: content: \"foo\": there is no such field");
+  CHECK(refusal(R"({"messages": [{"role": "tool", "tool_call_id": "1", "content": "x"}]})", true) ==
+        Contains("role: wanted \"system\""));
 }
 
 TEST_CASE("answers have the form of OpenAI's") {

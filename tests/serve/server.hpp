@@ -36,12 +36,13 @@ class Server {
       execvp(arguments[0], arguments.data());
       _exit(127);
     }
-    const std::string mark = "http://127.0.0.1:";
     for (std::string out; port == 0; usleep(10'000)) {
       REQUIRE(waitpid(pid_, nullptr, WNOHANG) == 0);
       if (std::filesystem::exists(folder_ / "out")) out = read_text(folder_ / "out");
-      const size_t at = out.find(mark);
-      if (at != out.npos && out.ends_with("\n")) port = std::stoi(out.substr(at + mark.size()));
+      const size_t at = out.find("http://");
+      if (at == out.npos || !out.ends_with("\n")) continue;
+      url = out.substr(at, out.find('\n', at) - at);
+      port = std::stoi(url.substr(url.rfind(':') + 1));
     }
   }
   ~Server() {
@@ -81,6 +82,7 @@ class Server {
   }
   int64_t ended() const { return count("requests_cancelled_total") + count("requests_finished_total"); }
 
+  std::string url;  // as it prints it
   int port = 0;
 
  private:

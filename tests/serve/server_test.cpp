@@ -69,6 +69,79 @@ TEST_CASE("with --backend cuda, here emulated, clients at once get the same text
   for (const std::string& text : texts) CHECK(text == told);
 }
 
+TEST_CASE("a signal ends a server at any time of its start, also while it allocates its cache") {
+  const auto starts_for = [](double seconds, const char* tokens) {
+    const std::string command = "timeout -k 5 " + std::to_string(seconds) +
+                                " '" RUNGS_COMMAND "' serve --port 0 --max-tokens-in-flight " + tokens + " >/dev/null";
+    const int status = std::system(command.c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  constexpr int ended = 124;                   // as timeout says it; 137: it had to be killed
+  CHECK(starts_for(0.5, "1000000") == ended);  // which are allocated in seconds
+  const auto begin = std::chrono::steady_clock::now();
+  { const Server server({"--max-tokens-in-flight", "20000"}); }
+  const std::chrono::duration<double> start = std::chrono::steady_clock::now() - begin;
+  for (int i = 0; i < 16; ++i) {
+    CAPTURE(i);
+    CHECK(starts_for(start.count() * (0.2 + 0.07 * i), "20000") == ended);
+  }
+}
+
+TEST_CASE("a chat that does not say how long it may be gets what a cache smaller than the context can hold") {
+  const Server server({"--max-tokens-in-flight", "64"});
+  httplib::Client client = server.client();
+  json chat = {{"messages", {{{"role", "user"}, {"content", "Hi"}}}}, {"ignore_eos", true}, {"temperature", 0}};
+  const json answer = ask(client, chat, 200, "/v1/chat/completions");
+  CHECK(answer["usage"]["completion_tokens"].get<int>() > 0);
+  CHECK(answer["usage"]["total_tokens"].get<int>() <= 65);
+  chat["max_tokens"] = 100;
+  CHECK(ask(client, chat, 400, "/v1/chat/completions")["error"]["message"].get<std::string>() ==
+        Contains("and 100 more never fit into the cache, which holds 64"));
+}
+
+TEST_CASE("an IPv6 address stands in brackets in the URL") {
+  if (httplib::Server().bind_to_any_port("::1") < 0) {
+    MESSAGE("SKIPPED: this machine has no IPv6");
+    return;
+  }
+  const Server server({"--host", "::1"});
+  CHECK(server.url == "http://[::1]:" + std::to_string(server.port));
+  CHECK(httplib::Client("::1", server.port).Get("/health")->status == 200);
+}
+
+TEST_CASE("the one model can be asked for by its name") {
+  const Server server;
+  httplib::Client client = server.client();
+  const auto found = client.Get("/v1/models/stories");
+  CHECK(found->status == 200);
+  CHECK(json::parse(found->body) == json::parse(client.Get("/v1/models")->body)["data"][0]);
+  const auto other = client.Get("/v1/models/" + std::string(5000, 'a'));
+  CHECK(other->status == 404);
+  CHECK(json::parse(other->body)["error"]["code"] == "model_not_found");
+}
+
+TEST_CASE("a request without a body is answered at once where one was wanted") {
+  const Server server;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto says = [&](const std::string& line) {
+    const int socket = connection(server.port, line + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    std::string answer(10'000, ' ');
+    size_t size = 0;
+    for (ssize_t n; (n = recv(socket, answer.data() + size, answer.size() - size, 0)) > 0;) size += size_t(n);
+    close(socket);
+    return answer.substr(0, size);
+  };
+  for (const char* nothing : {"POST /v1/models", "DELETE /v1/models/stories", "PUT /v2"}) {
+    const std::string answer = says(nothing);
+    CHECK(answer == Contains("404 Not Found"));
+    CHECK(answer == Contains(("there is nothing at " + std::string(nothing)).c_str()));
+  }
+  const std::string empty = says("POST /v1/completions");
+  CHECK(empty == Contains("400 Bad Request"));
+  CHECK(empty == Contains("the request has no body: wanted JSON"));
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(4));  // its patience with a body is 5 s
+}
+
 TEST_CASE("64 clients at once each get their text, and a long prompt that they share is found in the cache") {
   const Server server({"--slots", "8"});
   std::string prompt;
@@ -204,6 +277,10 @@ TEST_CASE("Ctrl-C finishes what runs, and a port that is taken or an address for
   };
   CHECK(fails("--port " + std::to_string(server.port)) == Contains("is another server there? --port 0 takes any"));
   CHECK(fails("--host 0.0.0.0") == Contains("--host 0.0.0.0 is heard by other machines: say --api-key KEY, too"));
+  CHECK(fails("--host ''") == Contains("--host: wanted an address of this machine, such as 127.0.0.1, found none"));
+  CHECK(
+      fails("--host 999.1.1.1 --port 0 --api-key a") ==
+      Contains("--host 999.1.1.1: wanted an address of this machine, such as 127.0.0.1, ::1 or 0.0.0.0, or its name"));
   CHECK(fails("--port 70000") == Contains("--port: wanted 0 (any that is free) to 65535, found 70000"));
   for (const char* chunk : {"0", "257"})
     CHECK(fails("--chunk " + std::string(chunk)) ==
@@ -291,7 +368,19 @@ TEST_CASE("bench serve --clients loses no request of a server that lives, watche
   CHECK(lost["lost"] >= 12);
   CHECK(!lost["lost_because"].empty());
   CHECK(WEXITSTATUS(soak("")) == 1);  // nobody is there
-  CHECK(read_text(folder / "err") == Contains("no answer"));
+  CHECK(read_text(folder / "err") == Contains("nothing answers there"));
+}
+
+TEST_CASE("bench serve says that nobody answers before it measures anything") {
+  const Folder folder;
+  for (const char* option : {"--http", "--peer"}) {
+    const std::string command = "'" RUNGS_COMMAND "' bench serve " + std::string(option) + " http://127.0.0.1:9 >" +
+                                (folder / "out").string() + " 2>" + (folder / "err").string();
+    CHECK(WEXITSTATUS(std::system(command.c_str())) == 1);
+    CHECK(read_text(folder / "out").empty());
+    CHECK(read_text(folder / "err") == Contains("http://127.0.0.1:9: nothing answers there (Connection): is the server "
+                                                "running? `rungs serve` prints its URL"));
+  }
 }
 
 TEST_SUITE_END();

@@ -124,6 +124,8 @@ int bench_serve(const BenchServeCommand& command) {
   const Config config = load_config(command.model);
   check(command, config);
   if (command.clients > 0) return bench_soak(command, config);
+  for (const std::string& url : {command.http, command.peer})
+    if (!url.empty()) check_answers(url);
   BatchingOptions options{.block_size = usual_block_size(config),
                           .max_running = command.slots,
                           .max_rows = std::max<int64_t>(256, command.slots)};

@@ -41,6 +41,9 @@ struct Seen {
 /// Asks a running `rungs serve` and reads the answer to its end. \throws UsageError in a build without cpp-httplib
 Seen ask(const std::string& url, const Request& request, double due);
 
+/// \throws Error where nothing answers; UsageError in a build without cpp-httplib
+void check_answers(const std::string& url);
+
 /// Bytes that the process of a running `rungs serve` has in memory; nothing where it does not say. \throws Error where
 /// nobody answers
 std::optional<int64_t> server_memory(const std::string& url);

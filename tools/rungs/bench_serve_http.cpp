@@ -24,6 +24,7 @@ namespace rungs {
 
 Served serve_over_http(const std::string&, const std::vector<Arrival>&) { no_http(); }
 Seen ask(const std::string&, const Request&, double) { no_http(); }
+void check_answers(const std::string&) { no_http(); }
 std::optional<int64_t> server_memory(const std::string&) { no_http(); }
 
 #else
@@ -65,13 +66,23 @@ class EventReader {
   std::string text_ = {};
 };
 
+/// Whatever its status.
+httplib::Result get(const std::string& url, const char* path) {
+  httplib::Client client(url);
+  client.set_connection_timeout(5), client.set_read_timeout(20);
+  httplib::Result result = client.Get(path);
+  if (!result)
+    throw Error(fmt::format("{}: nothing answers there ({}): is the server running? `rungs serve` prints its URL", url,
+                            httplib::to_string(result.error())));
+  return result;
+}
+
 }  // namespace
 
+void check_answers(const std::string& url) { get(url, "/health"); }
+
 std::optional<int64_t> server_memory(const std::string& url) {
-  httplib::Client client(url);
-  client.set_read_timeout(20);
-  const auto result = client.Get("/metrics");
-  if (!result) throw Error(fmt::format("{}: no answer: {}", url, httplib::to_string(result.error())));
+  const auto result = get(url, "/metrics");
   const std::string key = "\nrungs_resident_memory_bytes ";
   const size_t at = result->body.find(key);
   if (at == std::string::npos) return {};

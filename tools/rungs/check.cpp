@@ -105,7 +105,7 @@ Checked check_file(Lesson& lesson, bool colour, bool brief, const std::string& o
   Candidate candidate = mine(lesson);
   if (on == "gpu") candidate.limits = limits_on_gpu();
   SlowCase slow(candidate.limits);
-  const Waiting waiting{true, [&](const Case& c) { slow.begins(c.input.name); }};
+  const Waiting waiting{true, [&](const Case& c) { slow.begins(c.input.name); }, [&] { slow.begins(""); }};
   Grade last = grade(lesson, Suite::evaluate, candidate, waiting);
   std::string text = warnings(b.output) + screen(last, colour);
   if (last.all_passed() && lesson.has_cache()) {

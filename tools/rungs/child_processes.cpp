@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <map>
 #include <thread>
@@ -30,7 +31,9 @@ void in_child_processes(size_t count, size_t jobs, const std::function<int(size_
   std::map<pid_t, size_t> running;
   const auto wait_for_one = [&] {
     int status = 0;
-    const auto it = running.find(waitpid(-1, &status, 0));
+    const pid_t pid = waitpid(-1, &status, 0);
+    if (pid < 0 && errno != EINTR) throw Error("the system does not say how a child process ended");
+    const auto it = running.find(pid);
     if (it == running.end()) return;
     const size_t i = it->second;
     running.erase(it);

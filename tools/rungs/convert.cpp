@@ -64,6 +64,9 @@ static void print(const Converted& done, int64_t bytes, const ConvertCommand& co
 }
 
 int convert_checkpoint(const ConvertCommand& command) {
+  if (command.bin_version != ConvertCommand().bin_version && !command.to.ends_with(".bin"))
+    throw UsageError(
+        fmt::format("bin-version: wanted a place that ends in .bin, to which alone it applies, found {}", command.to));
   std::unique_ptr<Progress> progress;
   int64_t all = 0;
   const Converted done = convert_llama(

@@ -53,7 +53,7 @@ class Watcher {
   Watcher(const Session& session, const std::vector<Prompt>& prompts)
       : session_(session),
         prompts_(prompts),
-        progress_("generating",
+        progress_(std::in_place, "generating",
                   hides() ? int64_t(prompts.size()) * std::min(session.options.max_tokens, session.context) : 0),
         texts_(prompts.size()),
         start_(now()) {
@@ -63,8 +63,8 @@ class Watcher {
   }
 
   void operator()(const Step& step) {
-    if (step.number == 0) first_ = now();
-    progress_.advance();
+    if (step.number == 0) first_ = now(), ++made_by_first_;
+    progress_->advance();
     const GenerateCommand& command = session_.command;
     const std::string text = streams_[size_t(step.sequence)].next(step.token);
     texts_[size_t(step.sequence)] += text;
@@ -89,6 +89,7 @@ class Watcher {
   /// What is left to print when all sequences have ended.
   void finish(const Sequences& drawn) {
     const double end = now();
+    progress_.reset();  // its line is where the texts begin
     for (size_t i = 0; i < prompts_.size(); ++i) {
       const std::string rest = streams_[i].end();
       texts_[i] += rest;
@@ -98,7 +99,7 @@ class Watcher {
     for (const auto& tokens : drawn) made += tokens.size();
     for (const Prompt& prompt : prompts_) fed += prompt.tokens.size();
     const double prefill = first_ - start_, decode = end - first_;
-    const size_t after_first = made - prompts_.size();
+    const size_t after_first = made - made_by_first_;  // one of each sequence, or all that were drafted before it
     const double rate = after_first > 0 ? double(after_first) / decode : 0;
     const GenerateCommand& command = session_.command;
     if (command.json) return print_json(drawn, end - start_, rate);
@@ -172,11 +173,12 @@ class Watcher {
 
   const Session& session_;
   const std::vector<Prompt>& prompts_;
-  Progress progress_;
+  std::optional<Progress> progress_;
   std::vector<TextStream> streams_;
   std::vector<std::string> texts_;
   ordered_json steps_ = ordered_json::array();
   double start_, first_ = 0;
+  size_t made_by_first_ = 0;  // tokens of the first call
 };
 
 void run(Session& session, const std::vector<Prompt>& prompts) {
@@ -212,7 +214,9 @@ void converse(Session& session) {
   const bool person = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
   const auto ask = [&](std::string& line) {
     if (person) fmt::print("> "), std::fflush(stdout);
-    return std::getline(std::cin, line) && !line.empty();
+    if (!std::getline(std::cin, line)) return false;
+    if (line.ends_with('\r')) line.pop_back();  // lines may end as they do on Windows
+    return !line.empty();
   };
   for (std::string line; ask(line); ++session.options.seed) {
     try {

@@ -357,6 +357,34 @@ void check_words(CLI::App& app, std::span<char*> words) {
   }
 }
 
+/// Why a text is no whole number, as CLI11 asks. Leading zeros are taken away.
+std::string not_whole(std::string& text, bool may_be_negative) {
+  const bool negative = text.starts_with('-');
+  const std::string digits = text.substr(negative || text.starts_with('+'));
+  if (digits.empty() || digits.find_first_not_of("0123456789") != digits.npos || (negative && !may_be_negative))
+    return fmt::format("wanted a whole number{}, found \"{}\"", may_be_negative ? "" : " from 0 on", text);
+  const std::string number = digits.substr(std::min(digits.find_first_not_of('0'), digits.size() - 1));
+  const std::string most = may_be_negative ? "9223372036854775807" : "18446744073709551615";
+  if (number.size() > most.size() || (number.size() == most.size() && number > most))
+    return fmt::format("wanted a whole number up to {}, found {}", most, text);
+  text = (negative ? "-" : "") + number;
+  return "";
+}
+
+/// By itself CLI11 reads 012 as octal, nothing as 0, and of a number that does not fit, or a negative seed, the
+/// largest.
+void read_numbers_as_people_do(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    const std::string type = option->get_type_name();
+    if (const bool whole = type.starts_with("INT"); whole || type.starts_with("UINT"))
+      option->transform(CLI::Validator([whole](std::string& text) { return not_whole(text, whole); }, ""));
+    else if (type.starts_with("FLOAT"))
+      option->transform(CLI::Validator(
+          [](std::string& text) { return std::string(text.empty() ? "wanted a number, found nothing" : ""); }, ""));
+  }
+  for (CLI::App* command : app.get_subcommands({})) read_numbers_as_people_do(*command);
+}
+
 /// With what the program was compiled for, which a report of a fault needs.
 std::string version() {
   std::string targets;
@@ -383,17 +411,15 @@ int run(int argc, char** argv) {
   add_measuring(line);
   add_calc(line);
   line.app.footer("`rungs COMMAND --help` shows the options of a command.");
+  read_numbers_as_people_do(line.app);
   try {
     check_words(line.app, std::span(argv, size_t(argc)).subspan(1));
     line.app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == int(CLI::ExitCodes::Success)) return line.app.exit(e);  // --help, --version
-    throw UsageError(e.what());
+    if (e.get_exit_code() != int(CLI::ExitCodes::Success)) throw UsageError(e.what());
+    line.chosen = [&line, status = line.app.exit(e)] { return status; };  // --help, --version
   }
-  if (!line.chosen) {
-    fmt::print("{}", line.app.help());
-    return 0;
-  }
+  if (!line.chosen) line.chosen = [&] { return fmt::print("{}", line.app.help()), 0; };
   const int status = line.chosen();
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) throw FileError(output_not_written);
   return status;
@@ -435,6 +461,7 @@ int main(int argc, char** argv) {
   std::set_terminate(end_without_memory);
   name_files_cut_short();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow further is said, as a full disk is
+  std::signal(SIGCHLD, SIG_DFL);  // who started this program may not have wanted to hear of its own children's ends
   try {
     return run(argc, argv);
   } catch (const std::exception& e) {

@@ -3,6 +3,7 @@
 
 #include "commands.hpp"
 #include "rungs/base/terminal.hpp"
+#include "rungs/model/convert.hpp"
 #include "rungs/model/llama_layout.hpp"
 #include "rungs/model/presets.hpp"
 #include "rungs/model/random_llama.hpp"
@@ -19,6 +20,7 @@ int make_random_model(const RandomModelCommand& command) {
   if (command.context > 0) config->max_seq_len = command.context;
   const DType dtype = command.dtype == "bf16" ? DType::bf16 : DType::f32;
 
+  check_new_folder(command.directory);
   std::error_code error;
   std::filesystem::create_directories(command.directory, error);
   if (error) throw FileError(fmt::format("{}: cannot be made: {}", command.directory, error.message()));

@@ -81,7 +81,8 @@ std::string in_units(int64_t bytes) {
 
 std::string with_commas(int64_t number) {
   std::string text = std::to_string(number);
-  for (size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
+  const size_t sign = number < 0;
+  for (size_t at = text.size(); at > sign + 3;) text.insert(at -= 3, ",");
   return text;
 }
 

@@ -8,6 +8,9 @@
 
 namespace rungs {
 
+/// For Request::max_tokens: until the context ends, or what the cache can hold.
+inline constexpr int64_t as_many_as_fit = INT64_MAX;
+
 /// One text to continue.
 struct Request {
   std::vector<int32_t> prompt;  ///< ids, BOS among them

@@ -32,13 +32,15 @@ int64_t Scheduler::submit(Request request) {
   if (length >= options_.context)
     throw UsageError(fmt::format("the prompt has {} tokens, which leaves no room for one more in the context of {}",
                                  length, options_.context));
+  const int64_t holds = options_.blocks * options_.block_size;  // tokens
+  if (request.max_tokens == as_many_as_fit)
+    request.max_tokens = std::max<int64_t>(1, holds - length + 1);  // the last token that is drawn is never fed
   request.max_tokens = std::min(request.max_tokens, options_.context - length);
-  const int64_t cached = length + request.max_tokens - 1;  // the last token that is drawn is never fed
-  if (blocks_for(cached) > options_.blocks)
+  if (length + request.max_tokens - 1 > holds)
     throw UsageError(
         fmt::format("a prompt of {} tokens and {} more never fit into the cache, which holds {}: ask for "
                     "fewer, or start the server with more --max-tokens-in-flight",
-                    length, request.max_tokens, options_.blocks * options_.block_size));
+                    length, request.max_tokens, holds));
   std::vector<int32_t> tokens = request.prompt;
   Sampler sampler(request.sampling, request.seed);  // may throw
   const int64_t id = next_id_++;

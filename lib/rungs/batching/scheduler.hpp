@@ -53,7 +53,8 @@ class Scheduler {
   /// \throws UsageError for options out of range
   explicit Scheduler(const BatchingOptions& options);
 
-  /// Returns its id. \throws UsageError for a prompt without tokens or one that can never fit, for max_tokens below 1.
+  /// Returns its id. \throws UsageError for a prompt without tokens or one that can never fit, for max_tokens below 1
+  /// or, unless as_many_as_fit, more than the cache can hold.
   int64_t submit(Request request);
   /// Its blocks are free at once. False where there is no such request any more.
   bool cancel(int64_t id);

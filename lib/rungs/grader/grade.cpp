@@ -97,9 +97,11 @@ std::string tell_printed(const std::string& printed) {
   return text;
 }
 
-/// "  In 05_attention.cpp, line 31.", where it threw or crashed in the learner's file.
+/// "  In 05_attention.cpp, line 31.", where it threw or crashed in the learner's file. What the checker says of a
+/// kernel names the line itself; it threw where the kernel was launched.
 std::string tell_line(const Outcome& outcome, const Lesson& lesson, const Runner& mine) {
   if (outcome.how != Outcome::threw && outcome.how != Outcome::died) return "";
+  if (outcome.says.find(lesson.mine.filename().string() + ":") != std::string::npos) return "";
   const int line = line_of(mine.program(), outcome.calls, lesson.mine);
   return line ? fmt::format("  In {}, line {}.\n", lesson.mine.filename().string(), line) : "";
 }
@@ -199,6 +201,7 @@ Grade grade(const Lesson& lesson, Suite suite, const Candidate& candidate, const
     if (g.printed.empty()) g.printed = printed.back();  // where all pass, of the first that prints
     if (waiting.until_endless && g.verdicts.back().outcome.too_late) break;
   }
+  if (waiting.after) waiting.after();
   g.not_run = g.cases.size() - g.verdicts.size();
   for (size_t i = 0; i < g.not_run; ++i) {
     g.verdicts.emplace_back().summary = "It was not run: a case before it did not come to its end.";
@@ -222,11 +225,11 @@ static std::string by_function(const Grade& g, bool colour) {
     if (std::find(functions.begin(), functions.end(), c.input.run) == functions.end()) functions.push_back(c.input.run);
   std::string text;
   for (const std::string& function : functions) {
-    size_t passed = 0, total = 0;
+    size_t passed = 0, total = 0, not_run = 0;
     double fraction = 0;
     for (size_t i = 0; i < g.cases.size(); ++i) {
       if (g.cases[i].input.run != function) continue;
-      ++total;
+      ++total, not_run += i >= g.cases.size() - g.not_run;
       if (g.verdicts[i].pass) ++passed, fraction = std::max(fraction, g.verdicts[i].fraction);
     }
     const auto style = fmt::fg(passed == total ? fmt::terminal_color::green : fmt::terminal_color::red);
@@ -234,6 +237,7 @@ static std::string by_function(const Grade& g, bool colour) {
     text += fmt::format("  {:<18}{}", function, colour ? fmt::format(style, "{}", count) : count);
     if (passed && fraction > 0)
       text += fmt::format(", at most {:.0f}% of the tolerance used", std::ceil(100 * fraction));
+    if (not_run) text += not_run == total ? ", not run" : fmt::format(", {} not run", not_run);
     text += "\n";
   }
   return text;

@@ -46,6 +46,7 @@ Candidate solution(const Lesson& lesson);
 struct Waiting {
   bool until_endless = false;  ///< the first case that does not come to its end is the last; those after it fail unrun
   std::function<void(const Case&)> before = {};  ///< hears of each case before it runs
+  std::function<void()> after = {};              ///< hears that no further case runs
 };
 
 /// Runs every case of a suite; diagnoses when something failed. `lesson` must outlive the grade, which points to its

@@ -187,7 +187,7 @@ Outcome Runner::listen(Deadline until) {
     switch (m.kind) {
       case Message::tap:
       case Message::output:
-        bytes += m.tensor.bytes() + sizeof(Recorded);
+        bytes += m.tensor.bytes() + m.name.size() + sizeof(Recorded);
         if (bytes > limits_.sent_bytes) {
           end_process(
               fmt::format("It sent more than {} MB of taps and outputs and was stopped: a tap in an endless loop?",

@@ -50,11 +50,44 @@ static void check_fits_bin(const Config& c, const fs::path& to) {
     if (eos != 1 && eos != 2) fail(fmt::format("EOS {}", eos), "2");
 }
 
-static void copy_beside(const fs::path& from, const fs::path& to, std::initializer_list<const char*> names) {
-  for (const char* name : names) {
+/// Files that go along with the weights from one folder to another.
+struct Companions {
+  fs::path from, to;
+  std::vector<const char*> names;  ///< of those that can
+  bool has(const char* name) const { return fs::exists(from / name); }
+};
+
+/// A .bin has no other than its tokenizer.
+static Companions companions_of_bin(const Config& c, const fs::path& to) {
+  return {is_llama2c(c.directory) ? c.directory.parent_path() : c.directory, to, {"tokenizer.bin"}};
+}
+
+static Companions companions_of_folder(const Config& c, const fs::path& to) {
+  return {c.directory,
+          to,
+          {"generation_config.json", "tokenizer.json", "tokenizer.model", "tokenizer_config.json",
+           "special_tokens_map.json", "tokenizer.bin", "vocabulary.json", "chat_template.jinja"}};
+}
+
+/// What another model left there would be taken for this one's. Where nothing goes along, it may be meant so.
+static void check_nothing_else(const Companions& files) {
+  if (std::none_of(files.names.begin(), files.names.end(), [&](const char* name) { return files.has(name); })) return;
+  for (const char* name : files.names) {
+    const fs::path from = files.from / name, to = files.to / name;
+    if (!fs::exists(to) || (files.has(name) && read_text(from) == read_text(to))) continue;
+    throw UsageError(fmt::format(
+        "{}: wanted {}, found {}; move it away, or convert to another folder", to.string(),
+        files.has(name) ? fmt::format("the same as {}", from.string()) : "none, as where the model comes from",
+        files.has(name) ? "one that differs" : "one"));
+  }
+}
+
+static void copy(const Companions& files) {
+  for (const char* name : files.names) {
+    const fs::path to = files.to / name;
     std::error_code error;
-    if (fs::exists(from / name)) fs::copy_file(from / name, to / name, fs::copy_options::skip_existing, error);
-    if (error) throw FileError(fmt::format("{}: cannot be written: {}", (to / name).string(), error.message()));
+    if (files.has(name) && !fs::exists(to)) fs::copy_file(files.from / name, to, error);  // or it is the same
+    if (error) throw FileError(fmt::format("{}: cannot be written: {}", to.string(), error.message()));
   }
 }
 
@@ -84,26 +117,41 @@ static void to_directory(const LlamaCheckpoint& model, const fs::path& to, const
     tensors.push_back({layout.name, tensor.shape(), dtype,
                        [&tensor, dtype, name = layout.name] { return exactly(tensor, dtype, name); }});
   }
+  const Config& c = model.config;
+  const Companions companions = is_llama2c(c.directory) ? companions_of_bin(c, to) : companions_of_folder(c, to);
+  check_nothing_else(companions);
   std::error_code error;
   fs::create_directories(to, error);
   if (error) throw FileError(fmt::format("{}: cannot be made: {}", to.string(), error.message()));
   if (on_start) on_start(bytes);
   save_safetensors(to / "model.safetensors", std::move(tensors), on_written);
-  write_config(model.config, to, dtype, options.dtype.has_value());
-  if (is_llama2c(model.config.directory))
-    copy_beside(model.config.directory.parent_path(), to, {"tokenizer.bin"});
-  else
-    copy_beside(model.config.directory, to,
-                {"generation_config.json", "tokenizer.json", "tokenizer.model", "tokenizer_config.json",
-                 "special_tokens_map.json", "tokenizer.bin", "vocabulary.json"});
+  write_config(c, to, dtype, options.dtype.has_value());
+  copy(companions);
 }
 
-static void to_bin(const LlamaCheckpoint& model, const fs::path& to, const ConvertOptions& options,
-                   const std::function<void(int64_t)>& on_start, const std::function<void(int64_t)>& on_written) {
+/// "", where a .bin has the tokenizer that the model has.
+static std::string lost_by_bin(const Companions& files, bool from_bin) {
+  if (from_bin || files.has("tokenizer.bin")) return "";
+  for (const char* name : {"tokenizer.json", "tokenizer.model", "vocabulary.json"})
+    if (files.has(name))
+      return fmt::format("{}: wanted tokenizer.bin, the only one that goes along with a .bin, found {}{}",
+                         files.from.string(), name,
+                         fs::exists(files.to / "tokenizer.bin")
+                             ? fmt::format(" ({} was there before)", (files.to / "tokenizer.bin").string())
+                             : "");
+  return "";
+}
+
+static Converted to_bin(const LlamaCheckpoint& model, const fs::path& to, const ConvertOptions& options,
+                        const std::function<void(int64_t)>& on_start, const std::function<void(int64_t)>& on_written) {
   const Config& c = model.config;
   if (options.dtype && *options.dtype != DType::f32)
     throw UsageError(fmt::format("{}: a .bin holds f32, not {}", to.string(), name_of(*options.dtype)));
   check_fits_bin(c, to);
+  const Companions companions = companions_of_bin(c, to.has_parent_path() ? to.parent_path() : ".");
+  check_nothing_else(companions);
+  Converted done;
+  done.no_tokenizer = lost_by_bin(companions, is_llama2c(c.directory));
   Llama2cHeader h;
   h.version = options.bin_version;
   h.hidden_size = c.hidden_size, h.intermediate_size = c.intermediate_size, h.num_layers = c.num_layers,
@@ -114,8 +162,8 @@ static void to_bin(const LlamaCheckpoint& model, const fs::path& to, const Conve
   if (on_start) on_start(floats * 4);
   const auto take = [&](const std::string& name) { return exactly(model.file.get(name), DType::f32, name); };
   save_llama2c(to, h, take, on_written);
-  const fs::path beside = is_llama2c(c.directory) ? c.directory.parent_path() : c.directory;
-  copy_beside(beside, to.has_parent_path() ? to.parent_path() : ".", {"tokenizer.bin"});
+  copy(companions);
+  return done;
 }
 
 /// The values in blocks, and what that changed in them.
@@ -195,6 +243,8 @@ static Converted to_gguf(const LlamaCheckpoint& model, const fs::path& to, const
     done.no_tokenizer = e.what();
     keys.emplace_back("tokenizer.ggml.model", std::string(no_gguf_tokenizer));
   }
+  if (std::string chat = fs::is_directory(c.directory) ? chat_template_in(c.directory) : ""; !chat.empty())
+    keys.emplace_back("tokenizer.chat_template", std::move(chat));
   int64_t bytes = 0;
   for (const TensorToSave& t : tensors) bytes += int64_t(bytes_of(t.dtype, t.shape.count()));
   if (on_start) on_start(bytes);
@@ -202,11 +252,26 @@ static Converted to_gguf(const LlamaCheckpoint& model, const fs::path& to, const
   return done;
 }
 
+static void fail_found_model(const fs::path& to) {
+  throw UsageError(fmt::format("{}: wanted a place for a new model, found one there", to.string()));
+}
+
+void check_new_folder(const fs::path& folder) {
+  const fs::path name = folder.has_filename() ? folder : folder.parent_path();  // of "x.gguf/", too
+  for (const char* ending : {".gguf", ".bin", ".safetensors"})
+    if (name.extension() == ending)
+      throw UsageError(
+          fmt::format("{}: wanted the name of a folder, found one that ends in {}; type {}; `rungs convert` takes "
+                      "FILE.gguf and FILE.bin, too",
+                      name.string(), ending, fs::path(name).replace_extension().string()));
+  if (fs::exists(folder / "config.json") || fs::exists(folder / "model.safetensors")) fail_found_model(folder);
+}
+
 Converted convert_llama(const fs::path& from, const fs::path& to, const ConvertOptions& options,
                         const std::function<void(int64_t)>& on_start, const std::function<void(int64_t)>& on_written) {
   const bool bin = to.extension() == ".bin", gguf = is_gguf(to);
-  if (fs::exists(bin || gguf ? to : to / "config.json") || fs::exists(to / "model.safetensors"))
-    throw UsageError(fmt::format("{}: wanted a place for a new model, found one there", to.string()));
+  if (!bin && !gguf) check_new_folder(to);
+  if ((bin || gguf) && fs::exists(to)) fail_found_model(to);
   const Config config = load_config(from);
   if (!config.is_llama())
     throw UsageError(
@@ -218,7 +283,8 @@ Converted convert_llama(const fs::path& from, const fs::path& to, const ConvertO
   LlamaCheckpoint model(from, 1);  // of the table of angles nothing is used
   model.config = config;
   if (gguf) return to_gguf(model, to, options, on_start, on_written);
-  bin ? to_bin(model, to, options, on_start, on_written) : to_directory(model, to, options, on_start, on_written);
+  if (bin) return to_bin(model, to, options, on_start, on_written);
+  to_directory(model, to, options, on_start, on_written);
   return {};
 }
 

@@ -31,13 +31,18 @@ struct QuantizedTensor {
 struct Converted {
   std::vector<QuantizedTensor> quantized;
   std::vector<std::string> kept;  ///< matrices that could not be quantized, as no block of 32 divides their rows
-  std::string no_tokenizer;       ///< why a .gguf has none; "": it has one, or is no .gguf
+  std::string no_tokenizer;       ///< why a .gguf has none, or a .bin lost the model's; "": all is there
 };
 
+/// Whether a new model may be written into this folder, which need not be there yet. \throws UsageError when a model is
+/// there, or the name ends in .gguf, .bin or .safetensors, so that it would be read as a file's
+void check_new_folder(const std::filesystem::path& folder);
+
 /// Reads a directory, a .bin or a .gguf and writes, by the name that `to` ends in, a .gguf, a .bin of llama2.c, or a
-/// directory with one model.safetensors. The tokenizer goes along. What quantizes leaves the token embedding, the norms
-/// and what it cannot divide as they are. `on_start` is told how many bytes will be written, `on_written` of each part.
-/// \throws UsageError when `to` exists, or would lose something: a value that the dtype cannot hold, or what a file of
+/// directory with one model.safetensors. The tokenizer goes along, and but for a .bin the chat template. What quantizes
+/// leaves the token embedding, the norms and what it cannot divide as they are. `on_start` is told how many bytes will
+/// be written, `on_written` of each part. \throws UsageError when `to` exists, another model's tokenizer is in the
+/// folder where this one's would go, or something would be lost: a value that the dtype cannot hold, or what a file of
 /// this kind has no place for. FileError
 Converted convert_llama(const std::filesystem::path& from, const std::filesystem::path& to,
                         const ConvertOptions& options, const std::function<void(int64_t bytes)>& on_start = {},

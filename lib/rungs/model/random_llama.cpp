@@ -52,9 +52,24 @@ static nlohmann::json made_up_words(const Config& c) {
   return {{"tokens", tokens}, {"bos_token_id", c.bos}, {"eos_token_id", c.eos.at(0)}};
 }
 
+/// Writes a config.json, reads it and removes it, so that the bounds are the reader's own. The one that stays comes
+/// last: a folder whose weights were never finished is no model.
+static void check_readable(const std::filesystem::path& directory, const Config& config, DType dtype) {
+  save_llama_config(directory, config, dtype);
+  std::string refused;
+  try {
+    load_config(directory);
+  } catch (const FileError& e) {
+    refused = e.what();
+  }
+  std::filesystem::remove(directory / "config.json");
+  if (!refused.empty()) throw UsageError(refused);
+}
+
 void save_random_llama(const std::filesystem::path& directory, const Config& config, DType dtype, uint64_t seed,
                        const std::function<void(int64_t bytes)>& on_written) {
   if (dtype != DType::f32 && dtype != DType::bf16) throw UsageError("random weights are f32 or bf16");
+  check_readable(directory, config, dtype);
   std::vector<TensorToSave> tensors;
   for (const auto& [name, shape] : llama_tensors(config)) {
     const bool norm = shape.rank() == 1;

@@ -47,8 +47,14 @@ static HWY_INLINE Vector half(const float* w) {
 
 template <int p>
 static HWY_INLINE Vector half(const f16* w) {
+#if HWY_TARGET <= HWY_AVX2 || HWY_ARCH_ARM
   const hn::Rebind<hwy::float16_t, Lanes> few;
   return hn::PromoteTo(Lanes(), hn::LoadU(few, reinterpret_cast<const hwy::float16_t*>(w) + p * lanes()));
+#else  // as in upcast.cpp: Highway's own way makes a number of an infinity
+  HWY_ALIGN float values[hn::MaxLanes(Lanes())];
+  for (int64_t i = 0; i < lanes(); ++i) values[i] = value_of(w[p * lanes() + i]);
+  return hn::Load(Lanes(), values);
+#endif
 }
 
 /// The same of bf16, but half 0 are those at even places, half 1 those at odd ones: a pair of bf16 is 32 bits, of which

@@ -14,16 +14,12 @@ bool stands_for_itself(int byte) {
 }
 
 struct Alphabet {
-  std::array<uint16_t, 256> code{};   // of each byte
   std::array<int16_t, 0x144> byte{};  // of each code; -1: none
 
   Alphabet() {
     byte.fill(-1);
-    uint16_t next = 0x100;
-    for (int b = 0; b < 256; ++b) {
-      code[size_t(b)] = stands_for_itself(b) ? uint16_t(b) : next++;
-      byte[code[size_t(b)]] = int16_t(b);
-    }
+    size_t next = 0x100;
+    for (int b = 0; b < 256; ++b) byte[stands_for_itself(b) ? size_t(b) : next++] = int16_t(b);
   }
 };
 
@@ -33,12 +29,6 @@ const Alphabet& alphabet() {
 }
 
 }  // namespace
-
-std::string write_bytes(std::string_view bytes) {
-  std::string written;
-  for (const char byte : bytes) append_utf8(written, alphabet().code[uint8_t(byte)]);
-  return written;
-}
 
 std::optional<std::string> read_bytes(std::string_view written) {
   std::string bytes;

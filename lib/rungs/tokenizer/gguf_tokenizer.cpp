@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "rungs/base/fields.hpp"
 #include "rungs/base/file.hpp"
 #include "rungs/base/json.hpp"
 #include "rungs/tokenizer/sentencepiece.hpp"
@@ -220,6 +221,18 @@ Keys gguf_keys_of_tokenizer(const std::filesystem::path& file_or_directory) {
   if (!file.is_object() || !file.contains("model"))
     throw UsageError(path.string() + ": it is no BPE, and GGUF has names for BPE alone");
   return keys_of(file, path.string());
+}
+
+std::string chat_template_in(const std::filesystem::path& directory) {
+  if (std::filesystem::exists(directory / "chat_template.jinja")) return read_text(directory / "chat_template.jinja");
+  if (!std::filesystem::exists(directory / "tokenizer_config.json")) return "";
+  const json config = read_json_object(directory / "tokenizer_config.json"),
+             found = config.value("chat_template", json());
+  if (found.is_string()) return found;
+  for (const json& each : found)  // several, by name
+    if (each.is_object() && each.value("name", json()) == "default" && each.value("template", json()).is_string())
+      return each["template"];
+  return "";
 }
 
 }  // namespace rungs

@@ -21,4 +21,8 @@ std::unique_ptr<Tokenizer> tokenizer_of_gguf(const GgufMetadata& metadata, const
 /// \throws UsageError when GGUF has no name for what it does. FileError
 std::vector<std::pair<std::string, GgufValue>> gguf_keys_of_tokenizer(const std::filesystem::path& file_or_directory);
 
+/// The chat template of a Hugging Face folder: chat_template.jinja, else that of tokenizer_config.json, of several the
+/// one called "default"; "": there is none. \throws FileError
+std::string chat_template_in(const std::filesystem::path& directory);
+
 }  // namespace rungs

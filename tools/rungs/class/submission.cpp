@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
-#include <map>
+#include <set>
 
 #include "rungs/base/error.hpp"
 #include "rungs/base/text.hpp"
@@ -42,11 +42,15 @@ std::string read_source(const fs::path& path, const std::string& called, const S
 std::vector<SubmittedFile> files_of_folder(const fs::path& folder, const SubmissionLimits& limits) {
   std::vector<SubmittedFile> files;
   size_t entries = 0;
+  uint64_t bytes = 0;
   for (fs::recursive_directory_iterator it(folder), end; it != end; ++it) {
     if (++entries > limits.entries) throw Error(fmt::format("it has more than {} files and folders", limits.entries));
     if (it->is_symlink() || !it->is_regular_file() || !is_source(it->path())) continue;
     const std::string path = fs::relative(it->path(), folder).string();
     files.push_back({path, read_source(it->path(), path, limits)});
+    bytes += files.back().text.size();
+    if (bytes > limits.unpacked_bytes)
+      throw Error(fmt::format("its files have more than {}", in_units(int64_t(limits.unpacked_bytes))));
   }
   std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
   return files;
@@ -87,7 +91,7 @@ std::vector<Submission> submissions_in(const fs::path& folder, std::vector<std::
   std::vector<fs::directory_entry> entries(fs::directory_iterator(folder), {});
   std::sort(entries.begin(), entries.end());
   std::vector<Submission> all;
-  std::map<std::string, int> times;
+  std::set<std::string> names;
   for (const fs::directory_entry& entry : entries) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with(".") || name == "__MACOSX") continue;
@@ -97,7 +101,8 @@ std::vector<Submission> submissions_in(const fs::path& folder, std::vector<std::
       continue;
     }
     all.push_back(read_submission(entry, limits));
-    if (const int n = ++times[all.back().name]; n > 1) all.back().name += fmt::format(" ({})", n);
+    const std::string called = all.back().name;
+    for (int n = 2; !names.insert(all.back().name).second; ++n) all.back().name = fmt::format("{} ({})", called, n);
   }
   return all;
 }

@@ -14,43 +14,60 @@ using nlohmann::ordered_json;
 
 namespace {
 
-/// Fields that change nothing here.
-constexpr std::string_view passed_over[] = {"user", "metadata", "store", "service_tier", "parallel_tool_calls"};
-
-/// Fields of OpenAI's that are taken where they ask for nothing.
-constexpr std::pair<const char*, const char*> neutral[] = {
-    {"n", "[1]"},
-    {"best_of", "[1]"},
-    {"echo", "[false]"},
-    {"logprobs", "[false, 0]"},
-    {"top_logprobs", "[0]"},
-    {"presence_penalty", "[0]"},
-    {"frequency_penalty", "[0]"},
-    {"logit_bias", "[{}]"},
-    {"suffix", "[\"\"]"},
-    {"tools", "[[]]"},
-    {"tool_choice", "[\"none\", \"auto\"]"},
-    {"response_format", "[{\"type\": \"text\"}]"},
+/// A field of OpenAI's that is taken where it asks for nothing, and the values that do so.
+struct Neutral {
+  const char *name, *allowed;
 };
 
-constexpr std::string_view known[] = {
-    "model", "prompt", "messages", "max_tokens", "max_completion_tokens", "temperature", "top_p",
-    "top_k", "seed",   "stop",     "stream",     "stream_options",        "ignore_eos"};
+/// The fields that an object may have.
+struct Names {
+  std::vector<std::string_view> known;
+  std::vector<Neutral> neutral = {};
+};
+
+/// Those from `user` on change nothing here.
+const Names of_request = {
+    {"model", "max_tokens", "max_completion_tokens", "temperature", "top_p", "top_k", "seed", "stop", "stream",
+     "stream_options", "ignore_eos", "user", "metadata", "store", "service_tier", "parallel_tool_calls"},
+    {{"n", "[1]"},
+     {"best_of", "[1]"},
+     {"echo", "[false]"},
+     {"logprobs", "[false]"},
+     {"top_logprobs", "[0]"},
+     {"presence_penalty", "[0]"},
+     {"frequency_penalty", "[0]"},
+     {"logit_bias", "[{}]"},
+     {"suffix", "[\"\"]"},
+     {"tools", "[[]]"},
+     {"tool_choice", "[\"none\", \"auto\"]"},
+     {"response_format", "[{\"type\": \"text\"}]"}}};
+
+/// As an answer of OpenAI's has them, too, since clients send back what they got. `name` changes nothing.
+const Names of_message = {{"role", "content", "name"},
+                          {{"tool_calls", "[[]]"},
+                           {"function_call", "[null]"},
+                           {"refusal", "[null]"},
+                           {"annotations", "[[]]"},
+                           {"audio", "[null]"}}};
+const Names of_content = {{"type", "text"}};
+const Names of_stream_options = {{"include_usage"}, {{"include_obfuscation", "[false]"}}};
 
 bool has(const auto& list, const auto& value) {
   return std::find(std::begin(list), std::end(list), value) != std::end(list);
 }
 
-void check_names(const Fields& fields, const json& body) {
-  for (const auto& item : body.items()) {
+/// Refuses what is not among the names. `prefix`: as that of `fields`.
+void check_names(const Fields& fields, const json& object, const Names& names, const char* prefix = "") {
+  for (const auto& item : object.items()) {
     const std::string& name = item.key();
     const json& value = item.value();
-    if (value.is_null() || has(known, name) || has(passed_over, name)) continue;
-    const auto* found = std::find_if(std::begin(neutral), std::end(neutral), [&](auto& n) { return n.first == name; });
-    if (found == std::end(neutral))
-      throw HttpError(400, fmt::format("the request: {}: there is no such field", brief(json(name))));
-    const json allowed = json::parse(found->second);
-    if (!has(allowed, value)) fields.fail(found->first, brief(allowed[0]) + ", the rest is not served");
+    if (value.is_null() || has(names.known, name)) continue;
+    const auto found =
+        std::find_if(names.neutral.begin(), names.neutral.end(), [&](auto& n) { return n.name == name; });
+    if (found == names.neutral.end())
+      throw HttpError(400, fmt::format("the request: {}{}: there is no such field", prefix, brief(json(name))));
+    const json allowed = json::parse(found->allowed);
+    if (!has(allowed, value)) fields.fail(found->name, brief(allowed[0]) + ", the rest is not served");
   }
 }
 
@@ -60,8 +77,10 @@ std::string content_of(const Fields& message) {
   if (!content.is_array()) message.fail("content", "a string, or a list of texts");
   std::string text;
   for (const json& each : content) {
-    const Fields part(each, "the request", "messages: content: ");
+    constexpr const char* prefix = "messages: content: ";
+    const Fields part(each, "the request", prefix);
     part.one_of("type", {"text"});
+    check_names(part, each, of_content, prefix);
     text += part.text("text");
   }
   return text;
@@ -70,8 +89,10 @@ std::string content_of(const Fields& message) {
 std::vector<ChatMessage> messages_of(const Fields& fields) {
   std::vector<ChatMessage> messages;
   for (const json& each : fields.list("messages")) {
-    const Fields message(each, "the request", "messages: ");
+    constexpr const char* prefix = "messages: ";
+    const Fields message(each, "the request", prefix);
     std::string role = message.one_of("role", {"system", "developer", "user", "assistant"});
+    check_names(message, each, of_message, prefix);
     messages.push_back({role == "developer" ? "system" : role, content_of(message)});
   }
   if (messages.empty()) fields.fail("messages", "at least one message");
@@ -105,19 +126,34 @@ std::vector<std::string> stop_of(const Fields& fields) {
   return list;
 }
 
+/// Two names for one number.
+std::optional<int64_t> max_tokens_of(const Fields& fields) {
+  std::optional<int64_t> tokens;
+  for (const char* name : {"max_tokens", "max_completion_tokens"}) {
+    if (!fields.has(name)) continue;
+    const int64_t found = fields.whole(name, 1, int64_t(1) << 40);
+    if (tokens.value_or(found) != found) fields.fail(name, fmt::format("{}, as max_tokens is", *tokens));
+    tokens = found;
+  }
+  return tokens;
+}
+
 Asked read(const json& body, bool chat, const std::string& model) {
   const Fields fields(body, "the request");
-  check_names(fields, body);
-  if (fields.has("model") && fields.text("model") != model)
-    throw HttpError(404, fmt::format("the request: model: this server has \"{}\" alone", model), "model_not_found");
+  Names names = of_request;
+  names.known.push_back(chat ? "messages" : "prompt");
+  if (fields.has(chat ? "prompt" : "messages"))
+    throw HttpError(400, chat
+                             ? "the request: \"prompt\" is for /v1/completions: a chat has \"messages\""
+                             : "the request: \"messages\" are for /v1/chat/completions: a completion has a \"prompt\"");
+  check_names(fields, body, names);
+  if (fields.has("model")) check_model(fields.text("model"), model);
   Asked asked{.chat = chat};
   if (chat)
     asked.messages = messages_of(fields);
   else
     read_prompt(asked, fields);
-  constexpr int64_t most = int64_t(1) << 40;
-  for (const char* name : {"max_tokens", "max_completion_tokens"})
-    if (fields.has(name)) asked.max_tokens = fields.whole(name, 1, most);
+  asked.max_tokens = max_tokens_of(fields);
   if (!chat && !asked.max_tokens) asked.max_tokens = 16;
   constexpr double far = 1e9;
   asked.sampling.temperature = fields.has("temperature") ? fields.number("temperature", -far, far) : 1;
@@ -128,7 +164,11 @@ Asked read(const json& body, bool chat, const std::string& model) {
   asked.stop = stop_of(fields);
   asked.stream = fields.truth("stream", false);
   asked.ignore_eos = fields.truth("ignore_eos", false);
-  if (fields.has("stream_options")) asked.stream_usage = fields.inner("stream_options").truth("include_usage", false);
+  if (fields.has("stream_options")) {
+    const Fields options = fields.inner("stream_options");
+    check_names(options, fields.at("stream_options"), of_stream_options, "stream_options.");
+    asked.stream_usage = options.truth("include_usage", false);
+  }
   return asked;
 }
 
@@ -149,6 +189,11 @@ std::string event(const ordered_json& value) { return "data: " + value.dump() + 
 ordered_json finish_json(const char* finish) { return finish ? ordered_json(finish) : ordered_json(nullptr); }
 
 }  // namespace
+
+void check_model(const std::string& asked, const std::string& served) {
+  if (asked != served)
+    throw HttpError(404, fmt::format("the request: model: this server has \"{}\" alone", served), "model_not_found");
+}
 
 Asked parse_request(std::string_view body, bool chat, const std::string& model) {
   try {

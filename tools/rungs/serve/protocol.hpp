@@ -40,6 +40,9 @@ struct HttpError : Error {
   std::string code;  ///< "model_not_found"; "": none
 };
 
+/// \throws HttpError: 404 where `asked` is another than `served`
+void check_model(const std::string& asked, const std::string& served);
+
 /// Reads the body of POST /v1/completions, or of /v1/chat/completions. `model`: the only one that there is.
 /// \throws HttpError: 400 for what is no JSON, a field that is unknown or has a value that is not served; 404 for
 /// another model

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 #include <ctime>
+#include <future>
 #include <random>
 
 #include "chat_template.hpp"
@@ -63,6 +64,7 @@ int serve(const ServeCommand& command) {
 namespace {
 
 using nlohmann::ordered_json;
+using namespace std::chrono_literals;
 
 constexpr size_t most_bytes = 8 << 20;              // of a request
 constexpr size_t most_read_bytes = 8 * most_bytes;  // of one that is too long: a client read to its end sees the answer
@@ -82,6 +84,7 @@ class Server {
  private:
   void add_routes();
   void guard();
+  bool answer_at_once(const httplib::Request& request, httplib::Response& response);
   void complete(const httplib::Request& http, const httplib::ContentReader& read, httplib::Response& response,
                 bool chat);
   Request request_of(const Asked& asked);
@@ -108,12 +111,15 @@ class Server {
   httplib::Server http_;
 };
 
-/// What the threads made from here on leave to wait_for_end().
-sigset_t block_signals() {
-  sigset_t signals;
-  sigemptyset(&signals), sigaddset(&signals, SIGINT), sigaddset(&signals, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  return signals;
+std::atomic<int> signals = 0;  // that said to end; a handler may count in one, as it takes no lock
+
+/// Before this call SIGINT and SIGTERM end the process at once, since nothing is served yet; from now on they are
+/// counted for wait_for_end().
+void count_signals() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { ++signals; };
+  action.sa_flags = SA_RESTART;  // any thread may be the one that is interrupted
+  for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
 }
 
 Server::Server(const ServeCommand& command, Engine& parts)
@@ -123,7 +129,6 @@ Server::Server(const ServeCommand& command, Engine& parts)
   tokenizer_ = parts_.tokenizer(path);
   check_vocabulary(*tokenizer_, path, config_);
   model_ = parts_.model(command.model, {.max_rows = options.max_rows, .context = options.context});
-  block_signals();
   engine_ = std::make_unique<ServerEngine>(*model_, options, [&parts] { parts.idle(); });
   template_ = chat_template_of(read_chat_template(command.model));
   stops_ = config_.eos;
@@ -136,6 +141,27 @@ Server::Server(const ServeCommand& command, Engine& parts)
 void send(httplib::Response& response, int status, const std::string& body, const char* type = "application/json") {
   response.status = status;
   response.set_content(body, type);
+}
+
+ordered_json model_json(const std::string& name) {
+  return {{"id", name}, {"object", "model"}, {"created", 0}, {"owned_by", "rungs"}};
+}
+
+/// What the routes of cpp-httplib are no good for; false: it is for them.
+bool Server::answer_at_once(const httplib::Request& request, httplib::Response& response) {
+  const std::string models = "/v1/models/";
+  if (request.method == "GET" && request.path.starts_with(models)) {  // as a pattern, a long name could fill the stack
+    check_model(request.path.substr(models.size()), name_);
+    send(response, 200, pretty(model_json(name_)) + "\n");
+    return true;
+  }
+  const bool has_body = request.has_header("Content-Length") || request.has_header("Transfer-Encoding");
+  if (has_body || request.method == "GET" || request.method == "HEAD" || request.method == "OPTIONS") return false;
+  // cpp-httplib would wait for a body until its time is over.
+  const bool is_asked = request.path == "/v1/completions" || request.path == "/v1/chat/completions";
+  if (request.method == "POST" && is_asked) throw HttpError(400, "the request has no body: wanted JSON");
+  response.status = 404;
+  return true;
 }
 
 /// Who may ask: with the key, where there is one; and no page of another site.
@@ -155,7 +181,7 @@ void Server::guard() {
           error_body(401, "wanted the header \"Authorization: Bearer KEY\" with this server's key", "invalid_api_key"));
       return Handled::Handled;
     }
-    return Handled::Unhandled;
+    return answer_at_once(request, response) ? Handled::Handled : Handled::Unhandled;
   });
   http_.set_error_handler([](const httplib::Request& request, httplib::Response& response) {
     if (!response.body.empty()) return;
@@ -196,8 +222,7 @@ void Server::add_routes() {
     send(response, 200, state.dump());
   });
   http_.Get("/v1/models", [this](const httplib::Request&, httplib::Response& response) {
-    const ordered_json model = {{"id", name_}, {"object", "model"}, {"created", 0}, {"owned_by", "rungs"}};
-    send(response, 200, pretty(ordered_json{{"object", "list"}, {"data", {model}}}) + "\n");
+    send(response, 200, pretty(ordered_json{{"object", "list"}, {"data", {model_json(name_)}}}) + "\n");
   });
   for (const bool chat : {false, true})
     http_.Post(chat ? "/v1/chat/completions" : "/v1/completions",
@@ -219,7 +244,7 @@ Request Server::request_of(const Asked& asked) {
             .tokens;
   const std::lock_guard lock(random_mutex_);
   request.seed = asked.seed ? *asked.seed : uint64_t(random_()) << 32 | random_();
-  request.max_tokens = asked.max_tokens.value_or(INT32_MAX);  // the engine knows what fits
+  request.max_tokens = asked.max_tokens.value_or(as_many_as_fit);
   return request;
 }
 
@@ -305,15 +330,26 @@ void Server::whole(httplib::Response& response, const AnswerHead& head, const st
 
 /// Until a signal says so; then until what runs has ended, or a second signal. Or until the engine cannot go on.
 void Server::wait_for_end() {
-  const sigset_t signals = block_signals();
-  const timespec tenth{0, 100'000'000};
-  while (!engine_->failure() && sigtimedwait(&signals, nullptr, &tenth) < 0) continue;
+  while (!engine_->failure() && signals == 0) std::this_thread::sleep_for(100ms);
   ending_ = true;
   if (engine_->failure()) return;
   const auto open = [this] { return engine_->busy() || sending_ > 0; };
   if (open()) fmt::print(stderr, "Finishing {} requests; Ctrl-C again drops them.\n", sending_.load());
-  while (open() && !engine_->failure() && sigtimedwait(&signals, nullptr, &tenth) < 0) continue;
+  while (open() && !engine_->failure() && signals < 2) std::this_thread::sleep_for(100ms);
   if (open()) fmt::print(stderr, "Dropped {} requests.\n", sending_.load());
+}
+
+/// An IPv6 address stands in brackets: its colons are not the one before the port.
+std::string in_url(const std::string& host) { return host.find(':') == host.npos ? host : "[" + host + "]"; }
+
+/// Says which of the two is wrong: where no port of the host can be had, it is the host.
+[[noreturn]] void cannot_listen(const ServeCommand& command) {
+  if (httplib::Server().bind_to_any_port(command.host) < 0)
+    throw UsageError(fmt::format(
+        "--host {}: wanted an address of this machine, such as 127.0.0.1, ::1 or 0.0.0.0, or its name", command.host));
+  throw UsageError(
+      fmt::format("--port {} of {} cannot be listened to: is another server there? --port 0 takes any that is free",
+                  command.port, command.host));
 }
 
 void Server::serve() {
@@ -334,18 +370,18 @@ void Server::serve() {
   });
   int port = command_.port;
   if (port == 0 ? (port = http_.bind_to_any_port(command_.host)) < 0 : !http_.bind_to_port(command_.host, port))
-    throw UsageError(
-        fmt::format("--port {} of {} cannot be listened to: is another server there? --port 0 takes any "
-                    "that is free",
-                    command_.port, command_.host));
+    cannot_listen(command_);
   ::listen(listening, 512);  // cpp-httplib lets 5 connections wait, and more come at once
-  std::thread listener([this] { http_.listen_after_bind(); });
+  count_signals();
+  const auto listener = std::async(std::launch::async, [this] { http_.listen_after_bind(); });
+  // stop() would do nothing to a listener that does not run yet, and it would never end.
+  while (!http_.is_running() && listener.wait_for(1ms) == std::future_status::timeout) continue;
   fmt::print("{}: {} slots, a context of {} tokens, chats as {}. Ctrl-C ends.\nhttp://{}:{}\n", name_, command_.slots,
-             model_->config().max_seq_len, name_of(template_), command_.host, port);
+             model_->config().max_seq_len, name_of(template_), in_url(command_.host), port);
   std::fflush(stdout);
   wait_for_end();
   http_.stop();
-  listener.join();
+  listener.wait();
   if (engine_->failure()) std::rethrow_exception(engine_->failure());
 }
 

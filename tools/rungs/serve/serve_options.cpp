@@ -23,6 +23,7 @@ static void check(const ServeCommand& c, const Config& config) {
   need("--max-tokens-in-flight", c.max_tokens_in_flight >= 0 && c.max_tokens_in_flight <= (int64_t(1) << 32),
        "0 (as many as the slots can have) to 2^32", c.max_tokens_in_flight);
   need("--block-size", c.block_size >= 0 && c.block_size <= 4096, "0 (as the model needs) to 4096", c.block_size);
+  need("--host", !c.host.empty(), "an address of this machine, such as 127.0.0.1", "none");
   const bool here = c.host == "localhost" || c.host.starts_with("127.") || c.host == "::1";
   if (!here && c.api_key.empty())
     throw UsageError(fmt::format("--host {} is heard by other machines: say --api-key KEY, too", c.host));
