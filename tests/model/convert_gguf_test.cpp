@@ -11,6 +11,7 @@
 #include "rungs/model/random_llama.hpp"
 #include "rungs/tensor/quantize.hpp"
 #include "rungs/tokenizer/gguf_tokenizer.hpp"
+#include "rungs/tokenizer/tokenizer.hpp"
 #include "support.hpp"
 
 using namespace rungs;
@@ -147,4 +148,16 @@ TEST_CASE("the chat template goes along into a GGUF file, with a tokenizer or wi
   CHECK(template_of(folder / "model") == "of its own file");
   CHECK(has_tokenizer(read_gguf_metadata(folder / "3.gguf")));
   CHECK(template_of(folder / "3.gguf") == "of its own file");
+}
+
+TEST_CASE("a GGUF file says whether a token begins its texts") {
+  const Folder folder;
+  convert_llama(weights_directory() / "stories", folder / "model.gguf", {});
+  CHECK(load_config(folder / "model.gguf").bos >= 0);
+  const std::string key = "tokenizer.ggml.add_bos_token";
+  std::string file = read_text(folder / "model.gguf");
+  file.at(file.find(key) + key.size() + sizeof(uint32_t)) = 0;  // behind its type
+  write_file(folder / "model.gguf", file);
+  CHECK(load_config(folder / "model.gguf").bos == -1);
+  CHECK(!load_tokenizer(folder / "model.gguf")->bos());
 }

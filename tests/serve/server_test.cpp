@@ -254,6 +254,51 @@ TEST_CASE(
   CHECK(another.Get("/health")->status == 200);
 }
 
+TEST_CASE("a model whose folder has a name that is no UTF-8 is served, streaming or not") {
+  const Folder folder;
+  const std::filesystem::path model = folder.path() / "mod\xe9le";
+  std::filesystem::copy(weights_directory() / "stories", model, std::filesystem::copy_options::recursive);
+  Server server({"--model", model.string()});
+  for (const char* stream : {"false", "true"}) {
+    const auto result = server.client().Post(
+        "/v1/completions", fmt::format(R"({{"prompt": "Once", "max_tokens": 2, "stream": {}}})", stream),
+        "application/json");
+    REQUIRE(result);
+    CHECK(result->status == 200);
+    CHECK(result->body == Contains("mod\uFFFDle"));
+  }
+  REQUIRE(server.client().Get("/state"));
+}
+
+TEST_CASE("a page whose name leads to this machine by DNS is no friend") {
+  const Server server;
+  for (const char* host : {"evil.example", "evil.example:80", "localhost.evil.example"}) {
+    const auto result = server.client().Get("/state", {{"Host", host}});
+    REQUIRE(result);
+    CHECK(result->status == 403);
+  }
+  for (const char* host : {"localhost", "localhost:8080", "[::1]:80", "127.0.0.1"})
+    CHECK(server.client().Get("/state", {{"Host", host}})->status == 200);
+}
+
+TEST_CASE("a client that sends its request a byte at a time does not keep a server from ending") {
+  Server server;
+  const int client = connection(server.port, "GET /health HTTP/1.1\r\nX: ");
+  const auto began = std::chrono::steady_clock::now();
+  std::thread drip([client] {
+    for (const char c : std::string(30, 'x')) {
+      if (send(client, &c, 1, MSG_NOSIGNAL) < 0) return;
+      sleep(1);
+    }
+  });
+  sleep(1);
+  server.signal(SIGTERM);
+  CHECK(server.status() == 0);
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(20));
+  drip.join();
+  close(client);
+}
+
 TEST_CASE("with a key nobody is served without it") {
   const Server server({"--api-key", "sesame"});
   httplib::Client client = server.client();

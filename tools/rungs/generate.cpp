@@ -39,7 +39,7 @@ struct Session {
 std::string shown(const Tokenizer& tokenizer, std::span<const int32_t> ids) {
   std::string text;
   for (const int32_t id : ids) text += tokenizer.name_of(id);
-  return ordered_json(text).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return on_one_line(ordered_json(text));
 }
 
 /// What was asked for stands in bold before its continuation, where there is colour.

@@ -20,6 +20,12 @@ std::string pretty(const Json& value) {
   return value.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
+/// The same on one line.
+template <class Json>
+std::string on_one_line(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 /// A value for an error message: its JSON, cut where it is long.
 std::string brief(const nlohmann::json& value);
 

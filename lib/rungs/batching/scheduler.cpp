@@ -193,6 +193,10 @@ void Scheduler::finish_step(const Plan& plan) {
 }
 
 void Scheduler::abandon_step(const Plan& plan) {
+  for (const Plan::Copy& copy : plan.copies) {  // nobody knows whether its block was copied
+    release(*copy.request);
+    waiting_.insert(copy.request->id);
+  }
   for (const Piece& piece : plan.pieces) {
     RequestState& r = *piece.request;
     if (r.computed == 0) {

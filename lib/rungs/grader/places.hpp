@@ -9,6 +9,8 @@ namespace rungs {
 /// In the runner process: from now on each throw notes the calls that led to it, and a crash writes them to the
 /// standard error.
 void note_calls();
+/// In the runner process: as if this thread had not thrown yet.
+void forget_calls();
 /// In the runner process: those of this thread's last throw, the innermost first: addresses in the program's file,
 /// "1a2b 3c4d".
 std::string calls_of_last_throw();

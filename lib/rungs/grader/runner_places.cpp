@@ -60,6 +60,8 @@ void note_calls() {
 #endif
 }
 
+void forget_calls() { number_of_calls = 0; }
+
 std::string calls_of_last_throw() {
   std::array<char, 9 * most> text;
   return std::string(text.data(), write_calls(calls.data(), number_of_calls, text.data()));

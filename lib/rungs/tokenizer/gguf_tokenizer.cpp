@@ -63,6 +63,12 @@ std::optional<int32_t> id_of(const GgufMetadata& m, const std::string& key, size
   return int32_t(m.whole(key, 0, int64_t(tokens) - 1));
 }
 
+/// What begins a text, unless the file says that nothing does.
+std::optional<int32_t> bos_of(const GgufMetadata& m, size_t tokens) {
+  if (!m.truth("tokenizer.ggml.add_bos_token", true)) return {};
+  return id_of(m, "tokenizer.ggml.bos_token_id", tokens);
+}
+
 /// A list of the metadata must have one element for each token.
 void require_one_for_each(const GgufMetadata& m, const std::string& key, size_t length, size_t tokens) {
   if (length != tokens) m.fail(key, fmt::format("{}, one for each token", tokens), fmt::to_string(length));
@@ -80,7 +86,7 @@ std::unique_ptr<Tokenizer> sentencepiece_of(const GgufMetadata& m, const std::st
   for (size_t i = 0; i < tokens.size(); ++i)
     model.pieces.push_back({with_spaces(tokens[i]), float(scores[i]), PieceKind(kinds[i])});
   model.byte_fallback = std::count(kinds.begin(), kinds.end(), int64_t(PieceKind::byte)) > 0;
-  model.bos = id_of(m, "tokenizer.ggml.bos_token_id", tokens.size());
+  model.bos = bos_of(m, tokens.size());
   model.eos = id_of(m, "tokenizer.ggml.eos_token_id", tokens.size());
   return std::make_unique<SentencePiece>(std::move(model), file);
 }
@@ -111,11 +117,14 @@ std::unique_ptr<Tokenizer> byte_level_of(const GgufMetadata& m, const std::strin
                 {"pre_tokenizer", words->pre_tokenizer},
                 {"decoder", {{"type", "ByteLevel"}}},
                 {"added_tokens", std::move(added)}};
-  if (const auto bos = id_of(m, "tokenizer.ggml.bos_token_id", tokens.size())) {
+  if (const auto bos = bos_of(m, tokens.size())) {
     const std::string& name = tokens[size_t(*bos)];
     whole["post_processor"] = {{"type", "TemplateProcessing"},
                                {"single", json::array({json{{"SpecialToken", {{"id", name}}}}})},
                                {"special_tokens", {{name, {{"ids", json::array({*bos})}}}}}};
+  } else if (m.has("tokenizer.ggml.bos_token_id")) {
+    whole["post_processor"] = {{"type", "TemplateProcessing"},
+                               {"single", json::array({json{{"Sequence", {{"id", "A"}}}}})}};
   }
   return std::make_unique<TokenizerJson>(whole, file);
 }

@@ -57,6 +57,7 @@ class TokenizerJson : public Tokenizer {
   Merges merges_;
 
   std::vector<Added> added_;
+  bool begins_with_text_ = false;  // so its template says
   std::unordered_map<int32_t, size_t> added_by_id_;
   AddedSet plain_, all_;  // all_: the special ones too
   Normalizer normalize_;

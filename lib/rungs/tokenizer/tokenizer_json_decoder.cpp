@@ -74,6 +74,7 @@ void TokenizerJson::read_template(const json& description, const std::string& wh
   } else if (type == "TemplateProcessing") {
     const json single = Fields(description, where).list("single");
     const json specials = description.value("special_tokens", json::object());
+    begins_with_text_ = !single.empty() && single[0].is_object() && single[0].contains("Sequence");
     if (single.empty() || !single[0].is_object() || !single[0].contains("SpecialToken")) return;
     const std::string first = Fields(single[0]["SpecialToken"], where).text("id");
     const json special = specials.is_object() ? specials.value(first, json()) : json();
@@ -86,12 +87,12 @@ void TokenizerJson::read_template(const json& description, const std::string& wh
   }
 }
 
-/// A template may name the token that begins a text; nothing names the one that ends it, but all call it by these
-/// names.
+/// A template may name the token that begins a text, or say that none does; nothing names the one that ends it, but all
+/// call it by these names.
 void TokenizerJson::choose_ends() {
   for (const Added& added : added_) {
     for (const char* name : {"<s>", "<bos>", "<|begin_of_text|>"})
-      if (!bos_ && added.special && added.text == name) bos_ = added.id;
+      if (!bos_ && !begins_with_text_ && added.special && added.text == name) bos_ = added.id;
     for (const char* name : {"</s>", "<eos>", "<|end_of_text|>", "<|endoftext|>"})
       if (!eos_ && added.special && added.text == name) eos_ = added.id;
   }

@@ -1,14 +1,12 @@
 #include "chat_template.hpp"
 
-#include "rungs/base/fields.hpp"
-#include "rungs/base/file.hpp"
 #include "rungs/checkpoint/gguf.hpp"
 #include "rungs/model/llama_gguf.hpp"
+#include "rungs/tokenizer/gguf_tokenizer.hpp"
 
 namespace rungs {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 namespace {
 
@@ -113,18 +111,7 @@ std::string read_chat_template(const fs::path& model) {
     const GgufMetadata metadata = read_gguf_metadata(model);
     return metadata.has("tokenizer.chat_template") ? metadata.text("tokenizer.chat_template") : "";
   }
-  if (!fs::is_directory(model)) return "";
-  if (fs::exists(model / "chat_template.jinja")) return read_text(model / "chat_template.jinja");
-  const fs::path file = model / "tokenizer_config.json";
-  if (!fs::exists(file)) return "";
-  const json config = read_json_object(file);
-  const auto found = config.find("chat_template");
-  if (found == config.end()) return "";
-  if (found->is_string()) return *found;
-  for (const json& each : *found)  // several, by name
-    if (each.is_object() && each.value("name", json()) == "default" && each.value("template", json()).is_string())
-      return each["template"];
-  return "";
+  return fs::is_directory(model) ? chat_template_in(model) : "";
 }
 
 const char* name_of(ChatTemplate kind) {

@@ -26,4 +26,7 @@ class ConnectionThreads : public httplib::TaskQueue {
 /// No more files may be open from now on, so that connections beyond wait until another ends.
 void limit_files();
 
+/// Ends the connections to this port of ours, whatever their clients are about.
+void end_connections(int port);
+
 }  // namespace rungs

@@ -184,7 +184,7 @@ ordered_json usage_json(const Usage& u) {
           {"prompt_tokens_details", {{"cached_tokens", u.found}}}};
 }
 
-std::string event(const ordered_json& value) { return "data: " + value.dump() + "\n\n"; }
+std::string event(const ordered_json& value) { return "data: " + on_one_line(value) + "\n\n"; }
 
 ordered_json finish_json(const char* finish) { return finish ? ordered_json(finish) : ordered_json(nullptr); }
 

@@ -164,13 +164,24 @@ bool Server::answer_at_once(const httplib::Request& request, httplib::Response& 
   return true;
 }
 
-/// Who may ask: with the key, where there is one; and no page of another site.
+/// The name in a Host header, "localhost" of "localhost:8080", is this machine's own.
+bool is_loopback(const std::string& host) {
+  const std::string name = host.starts_with('[') ? host.substr(0, host.find(']') + 1) : host.substr(0, host.find(':'));
+  return name == "localhost" || name.starts_with("127.") || name == "[::1]";
+}
+
+/// Who may ask: with the key, where there is one; and no page of another site, also where that site's name leads to
+/// this machine (DNS rebinding).
 void Server::guard() {
   http_.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
     using Handled = httplib::Server::HandlerResponse;
     const std::string origin = request.get_header_value("Origin"), host = request.get_header_value("Host");
     if (!origin.empty() && origin != "http://" + host && origin != "https://" + host) {
       send(response, 403, error_body(403, "pages of other sites may not ask this server"));
+      return Handled::Handled;
+    }
+    if (command_.api_key.empty() && !host.empty() && !is_loopback(host)) {
+      send(response, 403, error_body(403, "without --api-key this server answers to localhost, 127.0.0.1 and [::1]"));
       return Handled::Handled;
     }
     const bool is_open = request.path == "/" || request.path == "/health";
@@ -219,7 +230,7 @@ void Server::add_routes() {
   http_.Get("/state", [this](const httplib::Request&, httplib::Response& response) {
     ordered_json state = engine_->state();
     state["model"] = name_;
-    send(response, 200, state.dump());
+    send(response, 200, on_one_line(state));
   });
   http_.Get("/v1/models", [this](const httplib::Request&, httplib::Response& response) {
     send(response, 200, pretty(ordered_json{{"object", "list"}, {"data", {model_json(name_)}}}) + "\n");
@@ -287,11 +298,15 @@ void Server::complete(const httplib::Request& http, const httplib::ContentReader
 void Server::send_parts(httplib::Response& response, const char* type, const std::shared_ptr<Answer>& answer,
                         std::function<std::string(const std::string& text, bool ended)> parts) {
   const auto provide = [answer, parts = std::move(parts)](size_t, httplib::DataSink& sink) {
-    const auto [text, ended] = answer->wait();
-    const std::string part = parts(text, ended);
-    if (!sink.is_writable() || (!part.empty() && !sink.write(part.data(), part.size()))) return false;
-    if (ended) sink.done();
-    return true;
+    try {
+      const auto [text, ended] = answer->wait();
+      const std::string part = parts(text, ended);
+      if (!sink.is_writable() || (!part.empty() && !sink.write(part.data(), part.size()))) return false;
+      if (ended) sink.done();
+      return true;
+    } catch (const std::exception&) {
+      return false;  // cpp-httplib catches what handlers throw, and nothing here: the process would end
+    }
   };
   ++sending_;
   response.set_chunked_content_provider(type, provide, [this, answer](bool) {
@@ -381,6 +396,8 @@ void Server::serve() {
   std::fflush(stdout);
   wait_for_end();
   http_.stop();
+  // A client that sends a byte now and then, or reads one, would keep its connection for ever.
+  if (listener.wait_for(5s) == std::future_status::timeout) end_connections(port);
   listener.wait();
   if (engine_->failure()) std::rethrow_exception(engine_->failure());
 }

@@ -97,8 +97,8 @@ void ServerEngine::run() {
   std::exception_ptr failure;
   try {
     run_until_end();
-  } catch (const RankLost& lost) {
-    says = lost.what(), failure = std::current_exception();
+  } catch (const std::exception& e) {
+    says = e.what(), failure = std::current_exception();
   }
   drop_all(says);
   tell_endings();
@@ -108,7 +108,7 @@ void ServerEngine::run() {
   arrivals_.clear();
 }
 
-/// \throws RankLost: without that rank there is no model
+/// \throws RankLost: without that rank there is no model; std::bad_alloc when there is no memory for a new cache
 void ServerEngine::run_until_end() {
   while (true) {
     std::vector<Arrival> arrivals;
@@ -121,6 +121,7 @@ void ServerEngine::run_until_end() {
     }
     for (Arrival& arrival : arrivals) submit(arrival);
     remove_cancelled();
+    std::string failed;
     try {
       if (!engine_->idle())
         step();
@@ -129,10 +130,11 @@ void ServerEngine::run_until_end() {
     } catch (const RankLost&) {
       throw;
     } catch (const std::bad_alloc&) {
-      drop_all("the server has not enough memory for what it was asked at once");
+      failed = "the server has not enough memory for what it was asked at once";
     } catch (const std::exception& e) {
-      drop_all(e.what());
+      failed = e.what();
     }
+    if (!failed.empty()) drop_all(failed), begin_anew();
     note();
     tell_endings();
   }
@@ -186,7 +188,6 @@ void ServerEngine::drop_all(const std::string& says) {
   for (auto& [id, answer] : answers_) endings_.push_back({answer, "stop", says});
   total_.failed += int64_t(answers_.size());
   answers_.clear();
-  begin_anew();
 }
 
 /// After note(): whoever has its whole text finds it in the counts.

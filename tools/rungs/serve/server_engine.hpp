@@ -75,7 +75,8 @@ class ServerEngine {
   /// Nobody waits for it any more: its blocks are free after the step that runs.
   void cancel(const std::shared_ptr<Answer>& answer);
 
-  /// A rank was lost, so that nobody is served any more; nothing as long as it goes on.
+  /// A rank was lost, or there was no memory to go on, so that nobody is served any more; nothing as long as it goes
+  /// on.
   std::exception_ptr failure();
 
   ServerCounts counts();

@@ -136,9 +136,7 @@ std::string names_of_cells(const Matrix& m, const Cells& at) {
   return svg;
 }
 
-std::string json_names(const std::vector<std::string>& names) {
-  return escaped(nlohmann::json(names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-}
+std::string json_names(const std::vector<std::string>& names) { return escaped(on_one_line(nlohmann::json(names))); }
 
 /// Three digits are enough for an axis; between the signs what is next to nothing is 0.
 std::string tick(const Range& range, double part) {
