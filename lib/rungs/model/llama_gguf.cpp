@@ -67,7 +67,8 @@ Config config_of_gguf(const std::filesystem::path& path) {
   if (c.vocab_size < 1 || c.vocab_size > far_above)
     m.fail("token_embd.weight", fmt::format("1 to {} rows", far_above), fmt::to_string(c.vocab_size));
   const auto id = [&](const char* key) { return int32_t(m.whole(key, 0, c.vocab_size - 1)); };
-  if (m.has("tokenizer.ggml.bos_token_id") && m.truth("tokenizer.ggml.add_bos_token", true)) c.bos = id("tokenizer.ggml.bos_token_id");
+  if (m.has("tokenizer.ggml.bos_token_id") && m.truth("tokenizer.ggml.add_bos_token", true))
+    c.bos = id("tokenizer.ggml.bos_token_id");
   for (const char* key : keys_of_ends)
     if (m.has(key)) c.eos.push_back(id(key));
   return c;
