@@ -195,7 +195,7 @@ static std::string bytes_of(const Tensor& t, int64_t first, int64_t last) {
 /// Bytes that a person can read. Those of packed numbers can be anything.
 static bool reads_as_text(const Tensor& bytes) {
   const std::string text = bytes_of(bytes, 0, bytes.count());
-  return is_utf8(text) && std::none_of(text.begin(), text.end(), [](char c) { return '\0' <= c && c < '\t'; });
+  return is_utf8(text) && std::none_of(text.begin(), text.end(), [](char c) { return uint8_t(c) < '\t'; });
 }
 
 /// Numbers [first, last) of a list, aligned; or its bytes as text.
