@@ -66,6 +66,8 @@ CLI::Option* add_cache_dtype(CLI::App* command, DType& dtype);
 /// `naive`: cuda-naive can be chosen; it reads no paged KV cache.
 void add_device(CLI::App* command, DeviceChoice& device, char** argv, bool naive = true);
 
+/// list, start, check, run, grade and what else a lesson takes.
+void add_learning(CommandLine& line);
 /// What grade takes for a whole class.
 void add_class(CommandLine& line, CLI::App* grade);
 /// watch, hint, read, progress, completion.
@@ -74,10 +76,23 @@ void add_show(CommandLine& line);
 /// handout, cases.
 void add_teaching(CommandLine& line);
 
+/// The commands that use a model, and those about its files.
+///@{
+void add_use(CommandLine& line);
+void add_files(CommandLine& line);
+///@}
+
 /// The commands that measure and those that calculate.
 ///@{
 void add_measuring(CommandLine& line);
 void add_calc(CommandLine& line);
 ///@}
+
+/// CLI11 has no "did you mean": what begins the command line must be a command, and what begins with -- an option of
+/// it. \throws UsageError
+void check_words(CLI::App& app, std::span<char*> words);
+/// Once every option is there. By itself CLI11 reads 012 as octal, nothing as 0, and of a number that does not fit, or
+/// of a negative seed, the largest.
+void read_numbers_as_people_do(CLI::App& app);
 
 }  // namespace rungs

@@ -1,4 +1,4 @@
-// The commands that help a learner along: show, watch, hint, read, progress, completion.
+// The commands for those who learn and teach: list, start, check, run and grade, what helps along, and a class.
 #include <fmt/format.h>
 
 #include "command_line.hpp"
@@ -134,6 +134,73 @@ void add_show(CommandLine& line) {
   show->add_option("--html", s.html, "write a page for a browser")->type_name("FILE");
   show->add_flag("--fragment", s.fragment, "of the page only what goes into another one")->group("");
   show->add_flag("--json", s.json, "the numbers, for scripts");
+}
+
+void add_learning(CommandLine& line) {
+  const auto add = [&](const char* name, const char* says, std::function<int()> does) {
+    return add_command(line, line.app, "Learn", name, says, std::move(does));
+  };
+  const auto add_lesson = [&](const char* name, const char* says, int (*does)(const std::string&)) {
+    add(name, says, [&line, does] { return does(line.lesson); })
+        ->add_option("LESSON", line.lesson, "its number (6, 06), its name, or the beginning of that")
+        ->required();
+  };
+  add("list", "the lessons, what each adds, and how far you are", [&line] {
+    return list_lessons(line.list_as_json);
+  })->add_flag("--json", line.list_as_json, "for scripts");
+  CLI::App* start = add("start", "put the lesson's file into work/, for you to write", [&line] {
+    return start_lesson(line.stretch ? stretch_word(line.lesson) : line.lesson, line.blank);
+  });
+  start->add_option("LESSON", line.lesson, "its number (6, 06), its name, or the beginning of that")->required();
+  start->add_flag("--blank", line.blank, "of the functions to write, the signatures alone");
+  start->add_flag("--stretch", line.stretch, stretch_help);
+  CLI::App* check = add("check", "build and grade your file of a lesson", [&line] {
+    if (line.stretch) line.check.lesson = stretch_word(line.check.lesson);
+    return check_lesson(line.check);
+  });
+  check->add_option("LESSON", line.check.lesson,
+                    "its number, name or file; without it, the lesson whose file was saved last");
+  check->add_flag("--stretch", line.stretch, stretch_help);
+  check
+      ->add_option("--on", line.check.on,
+                   "where kernels run: on the emulator and its checker, or what nvcc makes of them, as PTX on this "
+                   "processor or on a GPU")
+      ->check(CLI::IsMember({"emulator", "ptx", "gpu"}))
+      ->capture_default_str();
+  CLI::App* run =
+      add("run", "run a lesson's program, on your code where it passed", [&line] { return run_lesson(line.run); });
+  run->add_option("LESSON", line.run.lesson, "its number (6, 06), its name, or the beginning of that")->required();
+  CLI::Option* mine = run->add_flag("--mine", line.run.mine, "on your file, passed or not");
+  run->add_flag("--solution", line.run.solution, "on the solution")->excludes(mine);
+  run->add_option("--text", line.run.text, "what goes in, in place of the program's own text");
+  run->add_option("--on", line.run.on, "where your kernels run: on the emulator or a GPU")
+      ->check(CLI::IsMember({"emulator", "gpu"}))
+      ->capture_default_str();
+  CLI::App* profile = add("profile", "the memory transactions of each line of your kernels",
+                          [&line] { return profile_lesson(line.profile); });
+  profile->add_option("LESSON", line.profile.lesson, "a lesson about CUDA, from 16 on")->required();
+  CLI::Option* json = profile->add_flag("--json", line.profile.json, "for scripts");
+  profile
+      ->add_option("--svg", line.profile.svg,
+                   "draw the lanes of one request against sectors of memory, and against banks")
+      ->type_name("FILE")
+      ->excludes(json);
+  profile->add_option("--line", line.profile.line, "with --svg: which line, not the one that wastes most")
+      ->check(CLI::PositiveNumber);
+  profile->add_option("--on", line.profile.on, "count in the emulator, or measure times on a GPU, too")
+      ->check(CLI::IsMember({"emulator", "gpu"}))
+      ->capture_default_str();
+  profile->add_flag("--solution", line.profile.solution, "of the solution, not of your file");
+  profile->add_flag("--nothing-built", line.profile.nothing_built, "as it was built")->group("");
+  add_lesson("reset", "put the lesson's file back as it was at the start", reset_lesson);
+  CLI::App* grade = add("grade", "grade every lesson", [&line] { return grade_lessons(line.grade); });
+  grade->add_option("LESSONS", line.grade.lessons, "only these");
+  grade->add_option("--suite", line.grade.suite, "only this suite: evaluate or kv_evaluate")
+      ->check(CLI::IsMember({"evaluate", "kv_evaluate"}));
+  grade->add_flag("--strength", line.grade.strength, "grade the suites: every known mistake must fail");
+  grade->add_flag("--naming", line.grade.naming, "grade the names: what is said of versions written freely");
+  grade->add_flag("--json", line.grade.json, "for scripts");
+  add_class(line, grade);
 }
 
 }  // namespace rungs

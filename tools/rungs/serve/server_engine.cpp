@@ -121,7 +121,7 @@ void ServerEngine::run_until_end() {
     }
     for (Arrival& arrival : arrivals) submit(arrival);
     remove_cancelled();
-    std::string failed;
+    std::optional<std::string> failed;
     try {
       if (!engine_->idle())
         step();
@@ -134,7 +134,7 @@ void ServerEngine::run_until_end() {
     } catch (const std::exception& e) {
       failed = e.what();
     }
-    if (!failed.empty()) drop_all(failed), begin_anew();
+    if (failed) drop_all(*failed), begin_anew();
     note();
     tell_endings();
   }
