@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "command_line.hpp"
+#include "rungs/ops/cpu_ops.hpp"
 #include "rungs/ops/processor.hpp"
 
 namespace rungs {
