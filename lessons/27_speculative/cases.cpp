@@ -63,7 +63,8 @@ void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
     options.stop = model.config().eos;
     Counts counts;
     record(rec, "tokens", pieces.generate(reader, draft, prompt, options, k, draw, counts));
-    record(rec, "counts", {int32_t(counts.drafted), int32_t(counts.kept), int32_t(counts.calls)});
+    const int64_t calls = reader.calls;  // as the model counts them, which the learner's file cannot
+    record(rec, "counts", {int32_t(counts.drafted), int32_t(counts.kept), int32_t(calls)});
   }
 }
 

@@ -41,7 +41,7 @@ struct Reader {
     for (int64_t i = 0; i < n; ++i)
       probabilities({&out(i, 0), size_t(V)}, std::span<const float>(host).subspan(size_t(i * V), size_t(V)), sampling,
                     order);
-    cached = T;
+    cached = T, ++calls;
     return out;
   }
 
@@ -49,6 +49,7 @@ struct Reader {
   SampleOptions sampling;
   KvCache cache;
   int64_t cached = 0;  ///< the rows of tokens 0, ..., cached - 1 are there
+  int64_t calls = 0;   ///< of the model, until now
 };
 
 }  // namespace lesson_27::given

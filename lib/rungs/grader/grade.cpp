@@ -25,7 +25,6 @@ static bool is_wrong(const Verdict& v, const Case& c) {
 }
 
 size_t case_to_tell(const Grade& g) {
-  if (g.not_run > 0) return g.cases.size() - g.not_run - 1;  // the one that did not end
   const auto wrong = [&](size_t i) { return is_wrong(g.verdicts[i], g.cases[i]); };
   size_t first = 0;
   while (first < g.cases.size() && !wrong(first)) ++first;
@@ -33,6 +32,9 @@ size_t case_to_tell(const Grade& g) {
     for (first = 0; g.verdicts[first].pass;) ++first;
     return first;
   }
+  const auto of_first = [&](size_t i) { return g.cases[i].input.run == g.cases[first].input.run; };
+  const size_t ran = g.cases.size() - g.not_run;
+  if (g.not_run > 0 && of_first(ran - 1)) return ran - 1;  // it did not come to its end
   const auto size_of = [&](size_t i) {
     int64_t count = 0, rows = 0;
     for (const Reference& r : g.cases[i].references)
@@ -40,8 +42,8 @@ size_t case_to_tell(const Grade& g) {
     return std::pair(rows <= 1, count);
   };
   size_t best = first;
-  for (size_t i = first; i < g.cases.size(); ++i)
-    if (wrong(i) && g.cases[i].input.run == g.cases[first].input.run && size_of(i) < size_of(best)) best = i;
+  for (size_t i = first; i < ran; ++i)
+    if (wrong(i) && of_first(i) && size_of(i) < size_of(best)) best = i;
   return best;
 }
 
@@ -106,22 +108,37 @@ std::string tell_line(const Outcome& outcome, const Lesson& lesson, const Runner
   return line ? fmt::format("  In {}, line {}.\n", lesson.mine.filename().string(), line) : "";
 }
 
-/// Which mistake it is, told from all cases that fail; fills in the diagnosis.
+/// Which mistake it is, told from all cases that fail and came to an end; fills in the diagnosis.
 std::string tell_mistake(Grade& g, MistakeAnswers& mistakes, Runner& mine, size_t told, bool explained) {
-  const auto died = [](const Verdict& verdict) { return verdict.outcome.how == Outcome::died; };
-  if (std::any_of(g.verdicts.begin(), g.verdicts.end(), died)) return "";  // a crash, or an endless loop, is none
+  const auto died = [&](size_t i) { return g.verdicts[i].outcome.how == Outcome::died; };
   const auto failed = [&](size_t i) { return FailedCase{&g.cases[i], &g.verdicts[i].outcome}; };
   std::vector<FailedCase> failing{failed(told)};
   std::vector<const Case*> passing;
   for (size_t i = 0; i < g.cases.size(); ++i) {
+    if (died(i) && g.cases[i].input.run == g.cases[told].input.run)
+      return "";  // a crash, or an endless loop, of the function that is told of: none explains that
     if (g.verdicts[i].pass)
       passing.push_back(&g.cases[i]);
-    else if (i != told && is_wrong(g.verdicts[i], g.cases[i]))
+    else if (i != told && !died(i) && is_wrong(g.verdicts[i], g.cases[i]))
       failing.push_back(failed(i));
   }
   g.diagnosis = diagnose(mistakes, mine, failing, passing);
   if (g.diagnosis.named.empty() && explained) return "";
   return tell_diagnosis(g.diagnosis, mistakes.lesson(), g.verdicts[told].outcome.how == Outcome::not_written);
+}
+
+/// "  13_linear_wide: It crashed: ...", where a case of another function than the one told of did not come to its end.
+std::string tell_other_end(const Grade& g, size_t told) {
+  for (size_t i = 0; i < g.cases.size() - g.not_run; ++i) {
+    if (g.verdicts[i].outcome.how != Outcome::died || g.cases[i].input.run == g.cases[told].input.run) continue;
+    return "\n" + wrapped(g.cases[i].input.name + ": " + g.verdicts[i].outcome.says, 76, "  ") + "\n";
+  }
+  return "";
+}
+
+/// How many cases nobody waited for.
+std::string tell_not_run(const Grade& g) {
+  return g.not_run ? fmt::format("  The {} cases after it were not run.\n", g.not_run) : "";
 }
 
 /// The story of one failing case; fills in the diagnosis and what that case printed.
@@ -138,10 +155,10 @@ std::string tell(Grade& g, MistakeAnswers& mistakes, Runner& mine, Runner& fresh
 
   text += half_written ? "  What is written so far goes wrong.\n" : wrapped(sentence(v.summary), 76, "  ") + "\n";
   text += tell_line(v.outcome, mistakes.lesson(), mine) + describe(v, c);
-  if (v.outcome.too_late)
-    return g.not_run ? text + fmt::format("  The {} cases after it were not run.\n", g.not_run) : text;
+  if (v.outcome.too_late) return text + tell_not_run(g);
   const FreshRead fresh_read = reads_fresh_memory(mine, v.outcome, c);
   text += tell_fresh(fresh_read) + tell_mistake(g, mistakes, mine, at, fresh_read != FreshRead::none);
+  text += tell_other_end(g, at) + tell_not_run(g);
   if (half_written) return text + "\n  After that, the next thing to write is\n" + tell_next(v.outcome.says);
   if (judge(fresh.run(c.input), c).pass)
     text +=
