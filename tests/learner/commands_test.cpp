@@ -225,6 +225,35 @@ TEST_CASE("a list of passes that cannot be read is kept, and said") {
   CHECK(learner.text.find("unreadable") == std::string::npos);
 }
 
+TEST_CASE("a variable that was never given a value is not 0 by luck, and that is said") {
+  Learner learner;
+  learner.writes("01_tensor", with(solution_of("01_tensor"), "float sum = bias.flat(n);", "float sum;"));
+  CHECK(learner.types("check 1") == 1);
+  CHECK(learner.out == Contains("linear              0 of 6 right"));
+#ifdef __clang__  // which fills it with NaN
+  CHECK(learner.out == Contains("not a number"));
+#else
+  CHECK(learner.out == Contains("That is what a variable holds that was never given a value: begin with = 0."));
+  CHECK(learner.out.find("None of the") == std::string::npos);
+#endif
+}
+
+TEST_CASE("a crash or an endless loop in one function hides no mistake of a function before it") {
+  Learner learner;
+  const std::string code = with(solution_of("01_tensor"), "row * columns + column", "column * rows + row"),
+                    loop = "  for (int64_t t = 0; t < T; ++t)\n";
+  learner.writes("01_tensor", with(code, loop, "  abort();\n" + loop));
+  CHECK(learner.types("check 1") == 1);
+  CHECK(learner.out == Contains("memory is read column after column; here one row stands after the other."));
+  CHECK(learner.out == Contains("\n  04_linear_one_token: It crashed: Aborted"));
+
+  learner.writes("01_tensor", with(code, loop, "  for (volatile int i = 0;; i = 0) {}\n" + loop));
+  CHECK(learner.types("check 1") == 1);
+  CHECK(learner.out == Contains("memory is read column after column; here one row stands after the other."));
+  CHECK(learner.out == Contains("\n  04_linear_one_token: It was still running after 10 s"));
+  CHECK(learner.out == Contains("The 5 cases after it were not run."));
+}
+
 TEST_CASE("a function that forgets its return does not compile") {
   Learner learner;
   learner.writes("01_tensor", with(solution_of("01_tensor"), "  return row * columns + column;\n", ""));

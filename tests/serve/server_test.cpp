@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "contains.hpp"
+#include "rungs/base/shell.hpp"
 
 using namespace rungs;
 using namespace rungs::test;
@@ -359,26 +360,40 @@ TEST_CASE("bench serve --peer gives another server the same requests") {
   CHECK(server.count("requests_finished_total") == 6);
 }
 
-TEST_CASE("bench serve --peer takes a server that does not say how many tokens it found") {
-  httplib::Server peer;
-  std::atomic<int> asked = 0;
-  peer.Post("/v1/completions", [&](const httplib::Request&, httplib::Response& answer) {
-    ++asked;
-    answer.set_content(
-        "data: {\"choices\":[{\"text\":\"a\"}]}\n\ndata: {\"usage\":{\"completion_tokens\":1}}\n\ndata: [DONE]\n\n",
-        "text/event-stream");
-  });
-  const int port = peer.bind_to_any_port("127.0.0.1");
-  std::thread listens([&] { peer.listen_after_bind(); });
-  const Folder folder;
-  const std::string command =
-      "'" RUNGS_COMMAND "' bench serve --requests 3 --json --peer http://127.0.0.1:" + std::to_string(port) + " >" +
-      (folder / "out").string();
-  CHECK(std::system(command.c_str()) == 0);
-  peer.stop();
-  listens.join();
-  CHECK(asked == 3);
-  CHECK(json::parse(read_text(folder / "out"))["modes"][3]["prompt_tokens_found"] == 0);
+TEST_CASE("bench serve --peer takes what other servers say, and says what is no completion") {
+  const std::string end = "data: [DONE]\n\n";
+  const auto measure = [&](const std::string& events, std::string& printed) {
+    httplib::Server peer;
+    std::atomic<int> asked = 0;
+    peer.Post("/v1/completions", [&](const httplib::Request&, httplib::Response& answer) {
+      ++asked;
+      answer.set_content(events + end, "text/event-stream");
+    });
+    const int port = peer.bind_to_any_port("127.0.0.1");
+    std::thread listens([&] { peer.listen_after_bind(); });
+    const Ran ran = run_command("'" RUNGS_COMMAND "' bench serve --requests 3 --json --peer http://127.0.0.1:" +
+                                std::to_string(port) + " 2>&1");
+    peer.stop();
+    listens.join();
+    CHECK(asked == 3);
+    printed = ran.output;
+    return ran.status;
+  };
+  const auto event = [](const std::string& json) { return "data: " + json + "\n\n"; };
+  std::string printed;
+  // one that does not say how many tokens of the prompt it found, and one that says no usage with each token
+  CHECK(measure(event(R"({"choices": [{"text": "a"}]})") + event(R"({"usage": {"completion_tokens": 1}})"), printed) ==
+        0);
+  CHECK(json::parse(printed)["modes"][3]["prompt_tokens_found"] == 0);
+  CHECK(measure(event(R"({"choices": [{"text": "a"}], "usage": null})") +
+                    event(R"({"choices": [], "usage": {"completion_tokens": 1}})"),
+                printed) == 0);
+  CHECK(json::parse(printed)["modes"][3]["tokens_per_second"] > 0);
+
+  CHECK(measure(event("{broken"), printed) == 1);
+  CHECK(printed == Contains("wanted an event of a completion, found {broken"));
+  CHECK(measure(event(R"({"choices": 7, "usage": {"tokens": 1}})"), printed) == 1);
+  CHECK(printed == Contains("wanted an event of a completion, found {\"choices\": 7"));
 }
 
 TEST_CASE("bench serve --clients loses no request of a server that lives, watches its memory, and sees one that dies") {

@@ -2,9 +2,6 @@
 #include <fmt/format.h>
 #include <omp.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
 
 #include <cmath>
 #include <cstring>
@@ -14,6 +11,7 @@
 #include "bench_parts.hpp"
 #include "engine_tasks.hpp"
 #include "rungs/base/json.hpp"
+#include "rungs/base/shell.hpp"
 #include "rungs/base/terminal.hpp"
 #include "rungs/checkpoint/llama2c.hpp"
 #include "rungs/measure/bandwidth.hpp"
@@ -27,25 +25,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string quoted_for_shell(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 /// What a program prints. \throws Error when it does not end well
 std::string output_of(const std::string& command) {
-  FILE* pipe = popen(command.c_str(), "r");
-  if (!pipe) throw Error(fmt::format("{}: cannot be run", command));
-  std::string output;
-  char some[4096];
-  while (const size_t n = fread(some, 1, sizeof some, pipe)) output.append(some, n);
-  const int status = pclose(pipe), code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  if (code > 128 && code <= 128 + SIGRTMAX)  // as the shell says it
-    throw Error(fmt::format("{}: crashed ({})", command, strsignal(code - 128)));
-  if (code != 0)
-    throw Error(fmt::format("{}: ended with status {}; without the 2>/dev/null it says why", command, code));
-  return output;
+  const Ran ran = run_command(command);
+  if (ran.status > 128 && ran.status <= 128 + SIGRTMAX)
+    throw Error(fmt::format("{}: crashed ({})", command, strsignal(ran.status - 128)));
+  if (ran.status != 0)
+    throw Error(fmt::format("{}: ended with status {}; without the 2>/dev/null it says why", command, ran.status));
+  return ran.output;
 }
 
 /// A program of llama.cpp, in its folder, in bin, or in build/bin. \throws UsageError
@@ -65,8 +52,8 @@ double number_in(const json& object, const char* key, const std::string& command
 /// Tokens a second of the first 64, as llama2.c's program says. Its tokenizer.bin lies beside it.
 double llama2c(const fs::path& program, const std::string& model, const EngineTask& task) {
   const std::string command = fmt::format("OMP_NUM_THREADS={} {} {} -z {} -t 0 -n 64 2>&1 >/dev/null", task.threads,
-                                          quoted_for_shell(program.string()), quoted_for_shell(model),
-                                          quoted_for_shell((program.parent_path() / "tokenizer.bin").string()));
+                                          shell_word(program.string()), shell_word(model),
+                                          shell_word((program.parent_path() / "tokenizer.bin").string()));
   const std::string output = output_of(command), key = "achieved tok/s: ";
   const size_t at = output.rfind(key);
   const double speed = at == std::string::npos ? 0 : std::atof(output.c_str() + at + key.size());
@@ -78,11 +65,11 @@ double llama2c(const fs::path& program, const std::string& model, const EngineTa
 /// Tokens a second of llama.cpp's own benchmarks.
 double llama_cpp(const std::string& folder, const std::string& model, const EngineTask& task) {
   const Call& call = task.call;
-  const std::string common = fmt::format("-m {} -t {}", quoted_for_shell(model), task.threads);
+  const std::string common = fmt::format("-m {} -t {}", shell_word(model), task.threads);
   if (task.kind == EngineTask::Kind::batch) {
     const std::string command =
         fmt::format("{} {} -c 4096 -npp {} -ntg 16 -npl {} --output-format jsonl 2>/dev/null",
-                    quoted_for_shell(llama_program(folder, "llama-batched-bench")), common, call.past, call.batch);
+                    shell_word(llama_program(folder, "llama-batched-bench")), common, call.past, call.batch);
     const std::string output = output_of(command);
     const size_t begin = output.find('{');
     if (begin == std::string::npos) throw Error(fmt::format("{}: printed no results", command));
@@ -94,7 +81,7 @@ double llama_cpp(const std::string& folder, const std::string& model, const Engi
                            : far  ? fmt::format("-p 0 -n 16 -d {} -r 1", call.past)
                                   : "-p 0 -n 64 -r 1";
   const std::string command =
-      fmt::format("{} {} {} -o json 2>/dev/null", quoted_for_shell(llama_program(folder, "llama-bench")), common, what);
+      fmt::format("{} {} {} -o json 2>/dev/null", shell_word(llama_program(folder, "llama-bench")), common, what);
   const json results = parse_json(output_of(command), command);
   return number_in(results.is_array() && !results.empty() ? results[0] : json(), "avg_ts", command);
 }

@@ -3,6 +3,7 @@
 
 #include "bench_serve.hpp"
 #include "rungs/base/error.hpp"
+#include "rungs/base/text.hpp"
 
 #ifdef RUNGS_HAS_HTTPLIB
 #include <httplib.h>
@@ -40,25 +41,32 @@ class EventReader {
   void add(const char* data, size_t size) {
     text_.append(data, size);
     for (size_t end; (end = text_.find("\n\n")) != text_.npos; text_.erase(0, end + 2))
-      if (text_.starts_with("data: {")) read(json::parse(text_.substr(6, end - 6)));
+      if (text_.starts_with("data: {")) read(text_.substr(6, end - 6));
   }
 
  private:
-  void read(const json& event) {
-    if (event.contains("error")) {
-      seen_.wrong = event["error"]["message"];
-    } else if (event.contains("usage")) {
-      seen_.tokens = event["usage"]["completion_tokens"];
-      if (event["usage"].contains("prompt_tokens_details"))  // not every server says it
-        seen_.found = event["usage"]["prompt_tokens_details"].value("cached_tokens", 0);
-    } else {
-      const double at = now();
-      if (began_)
-        seen_.gaps.push_back(at - last_);
-      else
-        seen_.first = at - last_;
-      last_ = at, began_ = true;
+  void read(const std::string& data) {
+    try {
+      take(json::parse(data));
+    } catch (const json::exception&) {
+      seen_.wrong = "wanted an event of a completion, found " + printable(data.substr(0, 200));
     }
+  }
+  void take(const json& event) {
+    if (event.contains("error")) seen_.wrong = event.at("error").at("message");
+    const json usage = event.value("usage", json());  // some servers say null until the end
+    if (usage.is_object()) {
+      seen_.tokens = usage.at("completion_tokens");
+      if (usage.contains("prompt_tokens_details"))  // not every server says it
+        seen_.found = usage["prompt_tokens_details"].value("cached_tokens", 0);
+    }
+    if (event.value("choices", json()).empty()) return;
+    const double at = now();
+    if (began_)
+      seen_.gaps.push_back(at - last_);
+    else
+      seen_.first = at - last_;
+    last_ = at, began_ = true;
   }
   Seen& seen_;
   double last_;

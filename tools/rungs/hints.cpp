@@ -10,6 +10,7 @@
 #include "fold.hpp"
 #include "keyboard.hpp"
 #include "page.hpp"
+#include "rungs/base/shell.hpp"
 #include "rungs/base/terminal.hpp"
 #include "workspace.hpp"
 
@@ -32,22 +33,11 @@ std::string next_hint(const Lesson& lesson, bool colour) {
   return one_hint(hints[read], colour) + left;
 }
 
-/// What a program prints.
-static std::string output_of(const std::string& command) {
-  std::string text;
-  FILE* pipe = popen(command.c_str(), "r");
-  if (!pipe) return text;
-  char part[4096];
-  for (size_t n; (n = fread(part, 1, sizeof part, pipe)) > 0;) text.append(part, n);
-  pclose(pipe);
-  return text;
-}
-
 std::string difference_from_previous(const Lesson& lesson) {
   for (const Lesson& before : all_lessons()) {
     if (before.is_between() || before.number() != lesson.number() - (lesson.is_between() ? 0 : 1)) continue;
     if (!std::filesystem::exists(before.mine) || !std::filesystem::exists(lesson.mine)) return "";
-    return output_of(fmt::format("diff -u '{}' '{}'", before.mine.string(), lesson.mine.string()));
+    return run_command(fmt::format("diff -u {} {}", shell_word(before.mine), shell_word(lesson.mine))).output;
   }
   return "";
 }

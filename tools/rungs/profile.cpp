@@ -14,10 +14,11 @@
 #include "commands.hpp"
 #include "rungs/base/file.hpp"
 #include "rungs/base/json.hpp"
+#include "rungs/base/shell.hpp"
 #include "rungs/base/terminal.hpp"
 #include "rungs/base/units.hpp"
-#include "shell.hpp"
 #include "show/memory_picture.hpp"
+#include "within_time.hpp"
 #include "workspace.hpp"
 
 namespace rungs {
@@ -32,9 +33,9 @@ json measured(const std::string& variables, const fs::path& runner, const Lesson
               const fs::path& file) {
   fs::remove(file);
   const std::string one =
-      fmt::format("{} --case {}", quoted(runner.string()), quoted((lesson.references / c.input.name).string()));
+      fmt::format("{} --case {}", shell_word(runner.string()), shell_word((lesson.references / c.input.name).string()));
   const std::string command =
-      fmt::format("ulimit -c 0; {}={} {} >/dev/null 2>&1", variables, quoted(file.string()), within_time(one));
+      fmt::format("ulimit -c 0; {}={} {} >/dev/null 2>&1", variables, shell_word(file.string()), within_time(one));
   std::ignore = std::system(command.c_str());  // a wrong answer is counted too
   return fs::exists(file) ? json::parse(read_text(file)) : json();
 }

@@ -1,6 +1,5 @@
 // run: a lesson's program, on the solution or on the learner's file.
 #include <fmt/format.h>
-#include <sys/wait.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -9,9 +8,10 @@
 #include "commands.hpp"
 #include "prompts.hpp"
 #include "rungs/base/file.hpp"
+#include "rungs/base/shell.hpp"
 #include "rungs/base/text.hpp"
 #include "rungs/tokenizer/utf8.hpp"
-#include "shell.hpp"
+#include "within_time.hpp"
 #include "workspace.hpp"
 
 namespace rungs {
@@ -96,11 +96,10 @@ int run_lesson(const RunCommand& command) {
     fmt::print(stderr, "The solution's code runs{}.\n",
                passed || !fs::exists(lesson.mine) ? "" : "; yours does when it has passed, or with --mine");
   std::fflush(stdout);
-  const std::string text = command.text ? " " + quoted(*command.text) : "";
-  const std::string run = quoted(program.string()) + text;
+  const std::string text = command.text ? " " + shell_word(*command.text) : "";
+  const std::string run = shell_word(program.string()) + text;
   if (command.on == "gpu") return run_within_time(run);
-  const int status = std::system(run.c_str());
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+  return exit_status(std::system(run.c_str()));
 }
 
 }  // namespace rungs

@@ -1,14 +1,14 @@
 #include "sanitizer.hpp"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 
 #include <cstdlib>
 #include <regex>
 #include <sstream>
 
 #include "rungs/base/file.hpp"
-#include "shell.hpp"
+#include "rungs/base/shell.hpp"
+#include "within_time.hpp"
 
 namespace rungs {
 
@@ -66,9 +66,9 @@ Sanitized sanitize(const Lesson& lesson, const std::vector<std::string>& cases, 
     const std::string command = fmt::format(
         "ulimit -c 0; PATH=\"$PATH\":{} timeout {} compute-sanitizer --tool memcheck --report-api-errors no --log-file "
         "{} {} --case {} >/dev/null 2>&1 </dev/null",
-        quoted(beside.string()), seconds_on_gpu, quoted(log.string()), quoted(lesson.mine_runner.string()),
-        quoted((lesson.references / name).string()));
-    const int ended = std::system(command.c_str()), status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 1;
+        shell_word(beside.string()), seconds_on_gpu, shell_word(log.string()), shell_word(lesson.mine_runner.string()),
+        shell_word((lesson.references / name).string()));
+    const int status = exit_status(std::system(command.c_str()));
     constexpr int not_found = 127;
     if (status == not_found) return {Sanitized::not_watched, "it is not installed"};
     said = read_sanitizer_log(fs::exists(log) ? read_text(log) : "", lesson.mine);

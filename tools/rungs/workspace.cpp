@@ -15,6 +15,7 @@
 
 #include "rungs/base/file.hpp"
 #include "rungs/base/json.hpp"
+#include "rungs/base/shell.hpp"
 #include "rungs/base/terminal.hpp"
 #include "rungs/base/text.hpp"
 #include "suggest.hpp"
@@ -182,16 +183,9 @@ Build build(const std::vector<std::string>& targets, bool limited) {
   std::string command = limited ? limits_of_compiling : "";
   command += "cmake --build '" RUNGS_BINARY_DIR "' --target";
   for (const std::string& target : targets) command += " " + target;
-  FILE* pipe = popen((command + " 2>&1 </dev/null").c_str(), "r");
-  if (!pipe) throw Error("cmake cannot be started");
   BuildProgress progress(targets);
-  Build b{};
-  char* line = nullptr;
-  size_t room = 0;
-  for (ssize_t n; (n = getline(&line, &room, pipe)) > 0; b.output.append(line, size_t(n))) progress.read(line);
-  std::free(line);
-  b.ok = pclose(pipe) == 0;
-  return b;
+  const Ran ran = run_command(command + " 2>&1 </dev/null", [&](const std::string& line) { progress.read(line); });
+  return {ran.status == 0, ran.output};
 }
 
 void write_include(const std::string& file, const fs::path& path) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <optional>
 
@@ -63,6 +64,24 @@ std::string tell_fresh(FreshRead read) {
                                                        "have written there.",
                  76, "  ") +
          "\n";
+}
+
+/// What fills a local variable that was never given a value: the bytes that g++ writes into those of a runner process
+/// (runner_flags in lib/CMakeLists.txt). clang's are NaN.
+constexpr uint32_t never_set = 0xFEFEFEFE;
+
+/// Whether an output or a tap holds it, or it with something added.
+bool holds_what_was_never_set(const Outcome& outcome) {
+  const double number = double(std::bit_cast<float>(never_set));
+  const auto shows = [&](const Recorded& piece) {
+    const Tensor& t = piece.value;
+    for (int64_t i = 0; i < t.count(); ++i)
+      if (t.dtype() == DType::f32 ? std::fabs(t.value(i) / number - 1) < 1e-6
+                                  : t.dtype() == DType::i32 && t.value(i) == double(int32_t(never_set)))
+        return true;
+    return false;
+  };
+  return std::any_of(outcome.recording.pieces.begin(), outcome.recording.pieces.end(), shows);
 }
 
 /// Where a mistake explains a tap, and not every output.
@@ -157,7 +176,10 @@ std::string tell(Grade& g, MistakeAnswers& mistakes, Runner& mine, Runner& fresh
   text += tell_line(v.outcome, mistakes.lesson(), mine) + describe(v, c);
   if (v.outcome.too_late) return text + tell_not_run(g);
   const FreshRead fresh_read = reads_fresh_memory(mine, v.outcome, c);
-  text += tell_fresh(fresh_read) + tell_mistake(g, mistakes, mine, at, fresh_read != FreshRead::none);
+  const bool unset = holds_what_was_never_set(v.outcome);
+  text += tell_fresh(fresh_read);
+  if (unset) text += "  That is what a variable holds that was never given a value: begin with = 0.\n";
+  text += tell_mistake(g, mistakes, mine, at, unset || fresh_read != FreshRead::none);
   text += tell_other_end(g, at) + tell_not_run(g);
   if (half_written) return text + "\n  After that, the next thing to write is\n" + tell_next(v.outcome.says);
   if (judge(fresh.run(c.input), c).pass)

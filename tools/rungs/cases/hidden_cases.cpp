@@ -6,13 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 
 #include "../lesson_range.hpp"
 #include "../workspace.hpp"
 #include "rungs/base/error.hpp"
 #include "rungs/base/file.hpp"
+#include "rungs/base/shell.hpp"
 #include "rungs/base/terminal.hpp"
 #include "rungs/base/text.hpp"
 
@@ -25,27 +24,8 @@ namespace {
 constexpr int64_t seed_of_references = 2024;  // SEED of weights/references/values.py
 constexpr int last_lesson = 13;
 
-/// In quotes for the shell, whatever is in it.
-std::string shell_word(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
-/// Gives what a command says, a line at a time, to `hear`. False when it fails.
-template <class Hear>
-bool run_command(const std::string& command, Hear hear) {
-  FILE* pipe = popen((command + " 2>&1 </dev/null").c_str(), "r");
-  if (!pipe) throw Error("no program can be started");
-  char* line = nullptr;
-  size_t room = 0;
-  for (ssize_t n; (n = getline(&line, &room, pipe)) > 0;) hear(std::string(line, size_t(n)));
-  std::free(line);
-  return pclose(pipe) == 0;
-}
-
 void require_torch() {
-  if (!run_command("python3 -c 'import numpy, torch'", [](const std::string&) {}))
+  if (run_command("python3 -c 'import numpy, torch' 2>&1 </dev/null").status != 0)
     throw UsageError(
         "cases are made by the scripts of the references, which need PyTorch and NumPy, and python3 finds none: "
         "`apt-get "
@@ -63,17 +43,16 @@ std::vector<Lesson> lessons_with_scripts(const std::string& words) {
 
 void make_cases(const fs::path& script, const CasesCommand& command, const std::vector<Lesson>& lessons,
                 const fs::path& out) {
-  std::string words, said;
+  std::string words;
   for (const Lesson& l : lessons) words += " " + l.name;
   Progress progress("making cases", int64_t(lessons.size()));
   const auto hear = [&](const std::string& line) {
-    said += line;
     if (line.ends_with(" cases\n")) progress.advance();
   };
-  if (!run_command(fmt::format("python3 {} --seed {} --out {} --lesson{}", shell_word(script.string()), command.seed,
-                               shell_word(out.string()), words),
-                   hear))
-    throw Error("the scripts of the references ended with an error:\n" + said);
+  const Ran ran = run_command(fmt::format("python3 {} --seed {} --out {} --lesson{} 2>&1 </dev/null",
+                                          shell_word(script), command.seed, shell_word(out), words),
+                              hear);
+  if (ran.status != 0) throw Error("the scripts of the references ended with an error:\n" + ran.output);
 }
 
 /// The models that cases name, where the scripts have not made them anew.

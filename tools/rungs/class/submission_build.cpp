@@ -17,6 +17,7 @@
 #include "compiler_output.hpp"
 #include "rungs/base/error.hpp"
 #include "rungs/base/file.hpp"
+#include "rungs/base/shell.hpp"
 #include "rungs/base/text.hpp"
 #include "rungs/grader/enclosure.hpp"
 #include "workspace.hpp"
@@ -34,13 +35,10 @@ constexpr size_t most_output = 256 << 10;
 
 /// What a command that we trust prints, a line each.
 std::vector<std::string> lines_of(const std::string& command) {
-  FILE* pipe = popen(command.c_str(), "r");
+  const Ran ran = run_command(command);
+  if (ran.status != 0) throw Error("the build does not say how it builds: " + command);
+  std::istringstream all(ran.output);
   std::vector<std::string> lines;
-  std::array<char, 4096> part{};
-  std::string text;
-  while (pipe && std::fgets(part.data(), int(part.size()), pipe)) text += part.data();
-  if (!pipe || pclose(pipe) != 0) throw Error("the build does not say how it builds: " + command);
-  std::istringstream all(text);
   for (std::string line; std::getline(all, line);) lines.push_back(line);
   return lines;
 }
@@ -73,12 +71,6 @@ std::vector<fs::path> readable_headers(const std::string& starter_object) {
     if (is_header(path) && line.find(RUNGS_SOURCE_DIR) != line.npos && fs::exists(path)) all.push_back(path);
   }
   return all;
-}
-
-/// A word for a shell.
-std::string quoted_word(std::string word) {
-  for (size_t at = 0; (at = word.find('\'', at)) != word.npos; at += 4) word.replace(at, 1, R"('\'')");
-  return "'" + word + "'";
 }
 
 void replace_all(std::string& text, const std::string& what, const std::string& with) {
@@ -164,7 +156,7 @@ std::string what_it_borrows(const Recipe& recipe, const fs::path& object, const 
                          printable(short_path(path)));
   }
   Enclosure e{.readable = {object}, .compiler = true, .memory_bytes = most_memory, .processor_seconds = 10};
-  const std::string needs = run_enclosed("nm -uC " + quoted_word(object.string()), e).output;
+  const std::string needs = run_enclosed("nm -uC " + shell_word(object.string()), e).output;
   for (const std::string operation : taught_operations)
     if (needs.find(operation) != needs.npos && recipe.solution_needs.find(operation) == recipe.solution_needs.npos)
       return fmt::format(
@@ -207,10 +199,10 @@ SubmissionBuild build_submission(const Recipe& recipe, const fs::path& source, c
                                  const std::string& called) {
   const fs::path folder = program.parent_path(), object = program.string() + ".o";
   std::string compile = recipe.compile, link = recipe.link;
-  replace_all(compile, recipe.object, quoted_word(object.string()));
-  replace_all(compile, recipe.source, quoted_word(source.string()));
-  replace_all(link, recipe.object, quoted_word(object.string()));
-  replace_all(link, "-o " + recipe.program, "-o " + quoted_word(program.string()));
+  replace_all(compile, recipe.object, shell_word(object.string()));
+  replace_all(compile, recipe.source, shell_word(source.string()));
+  replace_all(link, recipe.object, shell_word(object.string()));
+  replace_all(link, "-o " + recipe.program, "-o " + shell_word(program.string()));
 
   Enclosure e{.readable = recipe.readable,
               .writable = {folder},

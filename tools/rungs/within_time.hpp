@@ -1,4 +1,4 @@
-/// Commands for a shell, and a limit of time for those that run on a GPU.
+/// A limit of time for commands that run on a GPU.
 #pragma once
 
 #include <string>
@@ -7,15 +7,12 @@
 
 namespace rungs {
 
-/// A text as one word of a command.
-std::string quoted(const std::string& word);
-
 /// The same command, ended after that time, with the status too_late. A process that was ended leaves nothing on a GPU:
 /// its context, with the memory and the kernel that ran, goes with it.
 std::string within_time(const std::string& command, int seconds = seconds_on_gpu);
 inline constexpr int too_late = 124;
 
-/// Runs a command within that time, and says on stderr when it was over. \returns its exit status; 1 after a signal
+/// Runs a command within that time, and says on stderr when it was over. \returns its exit status
 int run_within_time(const std::string& command, int seconds = seconds_on_gpu);
 
 }  // namespace rungs

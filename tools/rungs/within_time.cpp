@@ -1,25 +1,19 @@
-#include "shell.hpp"
+#include "within_time.hpp"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 
 #include <cstdlib>
 
-namespace rungs {
+#include "rungs/base/shell.hpp"
 
-std::string quoted(const std::string& word) {
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
-}
+namespace rungs {
 
 std::string within_time(const std::string& command, int seconds) {
   return fmt::format("timeout --foreground {} {}", seconds, command);  // so that Ctrl-C reaches the command
 }
 
 int run_within_time(const std::string& command, int seconds) {
-  const int ended = std::system(within_time(command, seconds).c_str());
-  const int status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 1;
+  const int status = exit_status(std::system(within_time(command, seconds).c_str()));
   if (status == too_late)
     fmt::print(stderr, "It was still running after {} s and was ended: an endless loop? The GPU can be used again.\n",
                seconds);
