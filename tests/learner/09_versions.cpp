@@ -125,6 +125,10 @@ struct KnownScaleOfTheModel : Right {
   double scale(const Tensor& q) override { return std::sqrt(double(q.count() / q.dim(0))); }
 };
 
+struct KnownScaleOfTheHeads : Right {
+  double scale(const Tensor& q) override { return std::sqrt(double(q.dim(1))); }
+};
+
 struct KnownUnscaled : Right {
   double scale(const Tensor&) override { return 1; }
 };
@@ -199,10 +203,6 @@ struct FreeNextHeadsValues : Right {
   float value(const Tensor& v, int64_t s, int64_t h, int64_t d) override { return v(s, (h + 1) % v.dim(1), d); }
 };
 
-struct FreeScaleOfTheHeads : Right {
-  double scale(const Tensor& q) override { return std::sqrt(double(q.dim(1))); }
-};
-
 struct FreeAverage : Right {
   void weigh(Tensor& w) override {
     for (int64_t i = 0; i < w.count(); ++i) w.flat(i) = 1 / float(w.dim(2));
@@ -229,6 +229,7 @@ std::span<const Implementation> rungs::implementations() {
       VERSION(Right),
       VERSION(RightLessonEight),
       VERSION(KnownScaleOfTheModel),
+      VERSION(KnownScaleOfTheHeads),
       VERSION(KnownUnscaled),
       VERSION(KnownStridedMerge),
       VERSION(KnownStridedSplit),
@@ -239,7 +240,6 @@ std::span<const Implementation> rungs::implementations() {
       VERSION(KnownHeadAfterHead),
       VERSION(FreeHeadsReversed),
       VERSION(FreeNextHeadsValues),
-      VERSION(FreeScaleOfTheHeads),
       VERSION(FreeAverage),
   };
 #undef VERSION

@@ -149,6 +149,7 @@ TEST_CASE("lesson 09 in other words") {
         {{"Right"},
          {"RightLessonEight"},
          {"KnownScaleOfTheModel", "scale_by_the_whole_width"},
+         {"KnownScaleOfTheHeads", "scale_by_the_heads"},
          {"KnownUnscaled", "no_scale"},
          {"KnownStridedMerge", "merged_dims_before_heads"},
          {"KnownStridedSplit", "split_dims_before_heads"},
@@ -159,7 +160,6 @@ TEST_CASE("lesson 09 in other words") {
          {"KnownHeadAfterHead", "out_head_after_head"},
          {"FreeHeadsReversed"},
          {"FreeNextHeadsValues"},
-         {"FreeScaleOfTheHeads"},
          {"FreeAverage"}});
 }
 
