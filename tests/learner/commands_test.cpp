@@ -233,7 +233,7 @@ TEST_CASE("a variable that was never given a value is not 0 by luck, and that is
 #ifdef __clang__  // which fills it with NaN
   CHECK(learner.out == Contains("not a number"));
 #else
-  CHECK(learner.out == Contains("That is what a variable holds that was never given a value: begin with = 0."));
+  CHECK(learner.out == Contains("That is what a variable holds that was never given a value: give it one."));
   CHECK(learner.out.find("None of the") == std::string::npos);
 #endif
 }

@@ -178,7 +178,7 @@ std::string tell(Grade& g, MistakeAnswers& mistakes, Runner& mine, Runner& fresh
   const FreshRead fresh_read = reads_fresh_memory(mine, v.outcome, c);
   const bool unset = holds_what_was_never_set(v.outcome);
   text += tell_fresh(fresh_read);
-  if (unset) text += "  That is what a variable holds that was never given a value: begin with = 0.\n";
+  if (unset) text += "  That is what a variable holds that was never given a value: give it one.\n";
   text += tell_mistake(g, mistakes, mine, at, unset || fresh_read != FreshRead::none);
   text += tell_other_end(g, at) + tell_not_run(g);
   if (half_written) return text + "\n  After that, the next thing to write is\n" + tell_next(v.outcome.says);
