@@ -182,6 +182,20 @@ TEST_CASE("run again, a class goes on where it stopped, and grades anew what has
   CHECK(instructor.text == Contains("1 of 2 were graded before."));
 }
 
+TEST_CASE("two forms of a mistake that have one sentence are one line of the report") {
+  Learner instructor;
+  Folder submissions, report;
+  const std::string right = solution_of("01_tensor"), row = "offset(n, c, N, C)";
+  for (const std::string column : {"offset(c, n, C, N)", "offset(c, n, N, C)"})
+    write_file(submissions / fmt::format("{}.cpp", column.substr(13, 1)), with(right, row, column));
+  const json summary = graded(instructor, submissions, report);
+  REQUIRE(summary["mistakes"].size() == 1);
+  const json& made = summary["mistakes"][0];
+  CHECK(made["submissions"] == 2);
+  CHECK(made["mistakes"] == json{"weight_indices_swapped", "weight_not_transposed"});
+  CHECK(made["says"].get<std::string>() == Contains("column n of weight"));
+}
+
 TEST_CASE("a class without submissions, or without a file of a lesson, is told what is wanted") {
   Learner instructor;
   Folder empty, report;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
+#include <set>
 
 #include "class_result.hpp"
 
@@ -49,24 +49,29 @@ std::string why(const json& result) {
   return "";
 }
 
-/// How many made each known mistake, the most frequent first.
+/// Which sentences of known mistakes were said to how many, the most frequent first. Several forms of a mistake may
+/// have one sentence.
 json count_mistakes(const json& results) {
-  std::map<std::pair<std::string, std::string>, std::pair<std::string, std::vector<std::string>>> made;
+  struct Made {
+    std::set<std::string> forms;
+    std::vector<std::string> by;
+  };
+  std::map<std::pair<std::string, std::string>, Made> made;
   for (const json& r : results)
     for (const json& l : r["lessons"])
       for (const json& m : l["mistakes"]) {
-        auto& [says, names] = made[{l["lesson"], m["name"]}];
-        says = m["says"];
+        auto& [forms, by] = made[{l["lesson"], m["says"]}];
+        forms.insert(m["name"]);
         const auto name = r["name"].get<std::string>();
-        if (names.empty() || names.back() != name) names.push_back(name);
+        if (by.empty() || by.back() != name) by.push_back(name);
       }
   json list = json::array();
-  for (const auto& [key, value] : made)
-    list.push_back({{"lesson", key.first},
-                    {"mistake", key.second},
-                    {"says", value.first},
-                    {"submissions", value.second.size()},
-                    {"names", value.second}});
+  for (const auto& [said, m] : made)
+    list.push_back({{"lesson", said.first},
+                    {"says", said.second},
+                    {"mistakes", m.forms},
+                    {"submissions", m.by.size()},
+                    {"names", m.by}});
   std::stable_sort(list.begin(), list.end(), [](const json& a, const json& b) {
     return a["submissions"].get<size_t>() > b["submissions"].get<size_t>();
   });
