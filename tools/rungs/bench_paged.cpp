@@ -8,6 +8,7 @@
 
 #include "bench_parts.hpp"
 #include "engine.hpp"
+#include "need.hpp"
 #include "rungs/base/json.hpp"
 #include "rungs/measure/measure.hpp"
 #include "rungs/model/model.hpp"
@@ -118,9 +119,6 @@ class PagedBench {
 };
 
 void check(const BenchPagedCommand& command, const Config& config) {
-  const auto need = [](const char* option, bool good, const std::string& wanted, auto found) {
-    if (!good) throw UsageError(fmt::format("{}: wanted {}, found {}", option, wanted, found));
-  };
   for (const int64_t batch : command.batches) need("--batch", batch >= 1 && batch <= 256, "1 to 256", batch);
   for (const int64_t past : command.past)
     need("--past", past >= 0 && past < config.max_seq_len, fmt::format("0 to {}", config.max_seq_len - 1), past);

@@ -12,6 +12,7 @@
 
 #include "bench_parts.hpp"
 #include "engine.hpp"
+#include "need.hpp"
 #include "rungs/base/json.hpp"
 #include "rungs/batching/batch_engine.hpp"
 #include "rungs/measure/measure.hpp"
@@ -103,9 +104,6 @@ ordered_json to_json(const Mode& mode, const Served& s, int64_t requests) {
 }
 
 void check(const BenchServeCommand& command, const Config& config) {
-  const auto need = [](const char* option, bool good, const std::string& wanted, auto found) {
-    if (!good) throw UsageError(fmt::format("{}: wanted {}, found {}", option, wanted, found));
-  };
   const int64_t most = config.max_seq_len / 2 - 8;
   need("--model", most >= 8, "a context of at least 32 tokens", config.max_seq_len);
   need("--requests", command.requests >= 1 && command.requests <= 100'000, "1 to 100000", command.requests);

@@ -9,6 +9,7 @@
 #include "rungs/base/file.hpp"
 #include "rungs/base/json.hpp"
 #include "rungs/tokenizer/sentencepiece.hpp"
+#include "rungs/tokenizer/split.hpp"
 #include "rungs/tokenizer/tiktoken.hpp"
 #include "rungs/tokenizer/tokenizer_json.hpp"
 #include "rungs/tokenizer/utf8.hpp"
@@ -18,10 +19,6 @@ namespace rungs {
 using nlohmann::json;
 
 namespace {
-
-const char* const llama3_words =
-    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
-    "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 
 json byte_level(bool cuts) {
   return {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", cuts}};
@@ -39,7 +36,7 @@ const std::vector<Words>& known_words() {
       {"llama-bpe",
        {{"type", "Sequence"},
         {"pretokenizers", json::array({json{{"type", "Split"},
-                                            {"pattern", {{"Regex", llama3_words}}},
+                                            {"pattern", {{"Regex", llama3_pattern}}},
                                             {"behavior", "Isolated"},
                                             {"invert", false}},
                                        byte_level(false)})}},

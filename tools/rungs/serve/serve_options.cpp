@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "need.hpp"
 #include "serve.hpp"
 
 namespace rungs {
@@ -11,9 +12,6 @@ namespace rungs {
 static int64_t most_rows(const ServeCommand& c) { return std::max<int64_t>(256, c.slots); }
 
 static void check(const ServeCommand& c, const Config& config) {
-  const auto need = [](const char* option, bool good, const std::string& wanted, auto found) {
-    if (!good) throw UsageError(fmt::format("{}: wanted {}, found {}", option, wanted, found));
-  };
   need("--port", c.port >= 0 && c.port <= 65535, "0 (any that is free) to 65535", c.port);
   need("--slots", c.slots >= 1 && c.slots <= 1024, "1 to 1024", c.slots);
   need("--chunk", c.chunk >= 1 && c.chunk <= most_rows(c),
