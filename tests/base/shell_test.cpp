@@ -13,6 +13,17 @@ TEST_CASE("a text is one word, whatever is in it") {
     CHECK(run_command("printf '%s.' " + shell_word(text)).output == std::string(text) + ".");
 }
 
+TEST_CASE("a command has the words that a shell finds in it") {
+  for (const char* text : {"", "a b", "it's", "$HOME `id` \"x\" \\ ; *", "a\nb", "''"})
+    CHECK(shell_words("x " + shell_word(text) + " y") == std::vector<std::string>{"x", text, "y"});
+  for (const std::string command : {"c++ -DA=\"\\\"/a b/y\\\"\" -I\"/a b/x\" -o b/m.o -c '/a b/m.cpp'",
+                                    "  a\tb  'c'\"d\"e ", "\\a \\' \"\\a\\$\" ''", ""}) {
+    std::string said;
+    for (const std::string& word : shell_words(command)) said += "<" + word + ">";
+    CHECK(run_command("words() { for w in \"$@\"; do printf '<%s>' \"$w\"; done; }; words " + command).output == said);
+  }
+}
+
 TEST_CASE("a command gives what it prints and how it ended") {
   std::vector<std::string> lines;
   const Ran ran =

@@ -3,11 +3,17 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace rungs {
 
 /// A text as one word of a command, whatever is in it.
 std::string shell_word(const std::string& text);
+
+/// The words of a command, as a shell finds them: quotes and backslashes are taken off. Nothing is expanded, and `&&`
+/// is a word like others.
+std::vector<std::string> shell_words(std::string_view command);
 
 /// What waitpid, pclose or std::system gave, as a shell says it: the exit status, or 128 and the number of the signal.
 int exit_status(int waited);

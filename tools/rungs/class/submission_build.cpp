@@ -47,12 +47,17 @@ std::vector<std::string> ninja(const std::string& words) {
   return lines_of("ninja -C '" RUNGS_BINARY_DIR "' " + words + " 2>/dev/null");
 }
 
-/// The word after " -o " and its like.
-std::string word_after(const std::string& command, const std::string& before) {
-  const size_t at = command.find(before);
-  if (at == command.npos) throw Error("a command of the build has no" + before);
-  const size_t begin = at + before.size();
-  return command.substr(begin, std::min(command.find(' ', begin), command.size()) - begin);
+/// The word after "-o" and its like.
+std::string word_after(const std::vector<std::string>& words, const std::string& option) {
+  const auto at = std::find(words.begin(), words.end(), option);
+  if (at == words.end() || at + 1 == words.end()) throw Error("a command of the build has no " + option);
+  return at[1];
+}
+
+std::string in_one(const std::vector<std::string>& words) {
+  std::string command;
+  for (const std::string& word : words) command += shell_word(word) + " ";
+  return command;
 }
 
 /// Precompiled ones are .gch of g++ and .pch of clang.
@@ -73,8 +78,25 @@ std::vector<fs::path> readable_headers(const std::string& starter_object) {
   return all;
 }
 
-void replace_all(std::string& text, const std::string& what, const std::string& with) {
-  for (size_t at = 0; (at = text.find(what, at)) != text.npos; at += with.size()) text.replace(at, what.size(), with);
+/// In each word that begins so: "x.o" and "x.o.d".
+void replace_all(std::vector<std::string>& words, const std::string& what, const std::string& with) {
+  for (std::string& word : words)
+    if (word.starts_with(what)) word.replace(0, what.size(), with);
+}
+
+/// The files that a list of the compiler's for make has: a space within a name has a backslash before it, and so has
+/// the end of a line.
+std::vector<std::string> files_for_make(const std::string& list) {
+  std::vector<std::string> files(1);
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (list[i] == '\\' && i + 1 < list.size() && list[i + 1] == ' ')
+      files.back() += list[++i];
+    else if (list[i] == ' ' || list[i] == '\n' || list[i] == '\\')
+      files.emplace_back();
+    else
+      files.back() += list[i];
+  }
+  return files;
 }
 
 /// One command for a shell, enclosed: how it ended, and what it said, up to a limit.
@@ -147,8 +169,7 @@ constexpr const char* taught_operations[] = {
 
 /// What must not be used, of what the compiler read and of what the file needs from elsewhere.
 std::string what_it_borrows(const Recipe& recipe, const fs::path& object, const std::string& called) {
-  std::istringstream files(read_text(object.string() + ".d"));
-  for (std::string file; files >> file;) {
+  for (const std::string& file : files_for_make(read_text(object.string() + ".d"))) {
     const fs::path path = file;
     const bool is_project = file.starts_with(RUNGS_SOURCE_DIR "/") && !file.starts_with(object.parent_path().string());
     if (is_project && !is_header(path))
@@ -173,22 +194,25 @@ Recipe recipe_of(const Lesson& lesson) {
   const std::string library = fmt::format("lessons/lib{}_lib{}.a", lesson.name, lesson.has_kernels() ? "_checked" : "");
   for (const std::string& line : lines_of("cd '" RUNGS_BINARY_DIR "' && nm -uC " + library))
     r.solution_needs += line + "\n";
+  const std::string mine = RUNGS_BINARY_DIR "/mine/" + lesson.name + lesson.ending;
   for (const std::string& line : ninja("-t commands bin/" + lesson.name + "_mine")) {
-    if (line.find(" -c " RUNGS_BINARY_DIR "/mine/" + lesson.name) != line.npos) r.compile = line;
-    r.link = line;
+    std::vector<std::string> words = shell_words(line);
+    std::erase_if(words, [](const std::string& word) { return word == ":" || word == "&&"; });  // of a link
+    if (std::find(words.begin(), words.end(), mine) != words.end()) r.compile = words;
+    r.link = words;
   }
   if (r.compile.empty()) throw Error("the build does not say how it compiles " + lesson.name + "_mine");
-  r.source = word_after(r.compile, " -c "), r.object = word_after(r.compile, " -o ");
-  r.program = word_after(r.link, " -o ");
+  r.source = word_after(r.compile, "-c"), r.object = word_after(r.compile, "-o");
+  r.program = word_after(r.link, "-o");
   // A launcher, ccache, has its own folders, and its words come before the compiler.
-  if (const size_t at = r.compile.find(RUNGS_CXX " "); at != r.compile.npos) r.compile.erase(0, at);
-  r.compile += " -fmax-errors=20";
+  if (const auto at = std::find(r.compile.begin(), r.compile.end(), RUNGS_CXX); at != r.compile.end())
+    r.compile.erase(r.compile.begin(), at);
+  r.compile.emplace_back("-fmax-errors=20");
 
   const std::string starter =
       fmt::format("lessons/CMakeFiles/{0}_starter.dir/{0}/starter{1}.o", lesson.name, lesson.ending);
   r.readable = readable_headers(starter);
-  std::istringstream words(r.compile);
-  for (std::string word; words >> word;)
+  for (const std::string& word : r.compile)
     if (word.ends_with("/cmake_pch.hxx"))
       for (const char* ending : {"", ".gch", ".pch"})
         if (fs::exists(word + ending)) r.readable.push_back(word + ending);
@@ -198,11 +222,11 @@ Recipe recipe_of(const Lesson& lesson) {
 SubmissionBuild build_submission(const Recipe& recipe, const fs::path& source, const fs::path& program,
                                  const std::string& called) {
   const fs::path folder = program.parent_path(), object = program.string() + ".o";
-  std::string compile = recipe.compile, link = recipe.link;
-  replace_all(compile, recipe.object, shell_word(object.string()));
-  replace_all(compile, recipe.source, shell_word(source.string()));
-  replace_all(link, recipe.object, shell_word(object.string()));
-  replace_all(link, "-o " + recipe.program, "-o " + shell_word(program.string()));
+  std::vector<std::string> compile = recipe.compile, link = recipe.link;
+  replace_all(compile, recipe.object, object.string());
+  replace_all(compile, recipe.source, source.string());
+  replace_all(link, recipe.object, object.string());
+  replace_all(link, recipe.program, program.string());
 
   Enclosure e{.readable = recipe.readable,
               .writable = {folder},
@@ -210,14 +234,14 @@ SubmissionBuild build_submission(const Recipe& recipe, const fs::path& source, c
               .memory_bytes = most_memory,
               .processor_seconds = most_seconds,
               .file_bytes = most_file};
-  const Ended compiled = run_enclosed(compile, e);
+  const Ended compiled = run_enclosed(in_one(compile), e);
   if (compiled.status != 0) return {compile_problem(compiled, source, called), compiled.output};
   if (const std::string borrows = what_it_borrows(recipe, object, called); !borrows.empty())
     return {borrows, compiled.output};
   e.readable = {RUNGS_BINARY_DIR};  // the linker runs nothing of it
   e.writable = {folder};
   e.memory_bytes = 0;  // lld maps what it reads
-  const Ended linked = run_enclosed("cd '" RUNGS_BINARY_DIR "' && " + link, e);
+  const Ended linked = run_enclosed("cd '" RUNGS_BINARY_DIR "' && " + in_one(link), e);
   if (linked.status != 0) {
     const std::string missing = missing_functions(linked.output);
     return {missing.empty() ? fmt::format("{} does not link:\n{}", called, compiler_output(linked.output, 5))

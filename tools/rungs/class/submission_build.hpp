@@ -11,8 +11,8 @@ namespace rungs {
 
 /// How the build makes a runner of a learner's file of one lesson: its own commands, for any file.
 struct Recipe {
-  std::string compile, link;                    ///< for a shell, in the build folder
-  std::string source, object, program;          ///< the words in them that stand for the files
+  std::vector<std::string> compile, link;       ///< words, for the build folder
+  std::string source, object, program;          ///< those that stand for the files
   std::string solution_needs;                   ///< what the solution calls of others, as nm lists it
   std::vector<std::filesystem::path> readable;  ///< what the compiler may read of this project
 };
