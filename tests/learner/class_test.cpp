@@ -37,10 +37,10 @@ const json& named(const json& summary, std::string_view name) {
   return summary;
 }
 
-/// The report on a folder of submissions of lesson 01.
-json graded(Learner& instructor, const Folder& submissions, const Folder& report) {
+/// The report on a folder of submissions of one lesson.
+json graded(Learner& instructor, const Folder& submissions, const Folder& report, const std::string& lesson = "01") {
   INFO(instructor.text);
-  REQUIRE(instructor.types(fmt::format("grade 01 --submissions '{}' --out '{}' --jobs 2 --junit{}",
+  REQUIRE(instructor.types(fmt::format("grade {} --submissions '{}' --out '{}' --jobs 2 --junit{}", lesson,
                                        submissions.path().string(), report.path().string(),
                                        has_walls() ? "" : " --without-walls")) == 0);
   return json::parse(read_text(report / "class.json"));
@@ -180,6 +180,25 @@ TEST_CASE("run again, a class goes on where it stopped, and grades anew what has
   write_file(submissions / "bob.cpp", solution_of("01_tensor"));
   CHECK(graded(instructor, submissions, report)["perfect"] == 2);
   CHECK(instructor.text == Contains("1 of 2 were graded before."));
+}
+
+TEST_CASE("kernels are handed in, too, and a fault in one has its line and its name") {
+  Learner instructor;
+  Folder submissions, report;
+  const std::string right = solution_of("16_cuda_first"), guard = "if (i < n)";
+  write_file(submissions / "ada.cu", right);
+  write_file(submissions / "bob.cu", "#include \"solution.cu\"\n");
+  write_file(submissions / "cem.cu", with(right, guard, "if (i >= 0)"));
+  const json summary = graded(instructor, submissions, report, "16");
+  CHECK(named(summary, "ada")["percent"] == 100);
+  CHECK(named(summary, "bob")["percent"] == 0);
+  CHECK(named(summary, "bob")["why"].get<std::string>() == Contains("write it yourself"));
+  const json& cem = named(summary, "cem");
+  const std::string why = cem["why"];
+  const size_t line = size_t(std::count(right.begin(), right.begin() + ptrdiff_t(right.find(guard)), '\n')) + 1;
+  CHECK(why == Contains("out of bounds: this thread"));
+  CHECK(why.find(fmt::format(" cem.cu:{}", line)) != why.npos);
+  CHECK(cem["lessons"][0]["mistakes"] == json{"no_bounds_test"});
 }
 
 TEST_CASE("two forms of a mistake that have one sentence are one line of the report") {

@@ -153,7 +153,7 @@ std::vector<CountedLine> counted_lines() {
   const std::map<uint64_t, const Instruction*> in_order = by_site();
   for (const auto& [key, pointer] : in_order) {
     const Instruction& instruction = *pointer;
-    const SourceLine& source = source_line(uint32_t(key >> 8));
+    const CodeLine& source = source_line(uint32_t(key >> 8));
     CountedLine& line = lines[{source.file, source.line, instruction.shared, instruction.kind, instruction.bytes}];
     line.file = source.file;
     line.line = source.line;

@@ -64,33 +64,6 @@ class Addr2Line {
   FILE* answer_ = nullptr;
 };
 
-/// The last folder and the name: operations have files of the same name.
-std::string short_name(const std::string& path) {
-  const size_t name = path.rfind('/');
-  const size_t folder = name == std::string::npos || name == 0 ? std::string::npos : path.rfind('/', name - 1);
-  return folder == std::string::npos ? path : path.substr(folder + 1);
-}
-
-SourceLine find_line(uint32_t site) {
-  static Addr2Line addr2line;
-  SourceLine found;
-  for (const std::string& frame : addr2line.ask(site)) {
-    const size_t colon = frame.rfind(':');
-    if (colon == std::string::npos) continue;
-    const std::string path = frame.substr(0, colon);
-    const bool kernel = path.ends_with(".cu");
-    // What CUDA and the standard library do for a kernel happens at the kernel's line.
-    if (!kernel && (path.find("/kernels/emulator/") != std::string::npos || path.starts_with("/usr/"))) continue;
-    const int line = std::atoi(frame.c_str() + colon + 1);
-    if (line == 0) continue;
-    if (!found.file.empty()) found.inside = found.file + ":" + std::to_string(found.line);
-    found.file = short_name(path);
-    found.line = line;
-    if (kernel) break;
-  }
-  return found;
-}
-
 }  // namespace
 
 const uintptr_t program_begin = [] {
@@ -104,18 +77,14 @@ const uintptr_t program_begin = [] {
   return bias;
 }();
 
-const SourceLine& source_line(uint32_t site) {
-  static std::map<uint32_t, SourceLine> known;
+const CodeLine& source_line(uint32_t site) {
+  static Addr2Line addr2line;
+  static std::map<uint32_t, CodeLine> known;
   const auto [entry, fresh] = known.try_emplace(site);
-  if (fresh && site) entry->second = find_line(site);
+  if (fresh && site) entry->second = code_line(addr2line.ask(site));
   return entry->second;
 }
 
-std::string source_text(uint32_t site) {
-  const SourceLine& line = source_line(site);
-  if (line.file.empty()) return "an unknown line (to see lines, install addr2line: the package binutils)";
-  const std::string place = line.file + ":" + std::to_string(line.line);
-  return line.inside.empty() ? place : place + " (in " + line.inside + ")";
-}
+std::string source_text(uint32_t site) { return to_string(source_line(site), site); }
 
 }  // namespace rungs::emulator

@@ -4,23 +4,18 @@
 #include <cstdint>
 #include <string>
 
+#include "rungs/base/code_line.hpp"
+
 namespace rungs::emulator {
 
 /// The address in the program's file of the instruction before `program_counter`, a return address: small, and the same
 /// in every run. 0: unknown.
 inline uint32_t site_of(const void* program_counter);
 
-/// A line of a source file.
-struct SourceLine {
-  std::string file;    ///< with its folder: "matmul/03_tile.cu"; empty when the line is unknown
-  int line = 0;        ///< from 1
-  std::string inside;  ///< "kernels/warp.cuh:31" when that line calls a helper which was inlined there
-};
+/// The line at `site`. Asks addr2line, once for each site.
+const CodeLine& source_line(uint32_t site);
 
-/// The line of a .cu file at `site`. Asks addr2line, once for each site.
-const SourceLine& source_line(uint32_t site);
-
-/// "matmul/03_tile.cu:31", or what to do to see lines.
+/// "matmul/03_tile.cu:31", or what stands for it where addr2line cannot be asked.
 std::string source_text(uint32_t site);
 
 extern const uintptr_t program_begin;  ///< how far the program lies in memory from the addresses in its file

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "rungs/base/code_line.hpp"
 #include "rungs/base/file.hpp"
 #include "rungs/base/text.hpp"
 #include "rungs/grader/places.hpp"
@@ -203,7 +204,7 @@ Outcome Runner::listen(Deadline until) {
         outcome.how = Outcome::not_written, outcome.says = shown(m.text);
         return outcome;
       case Message::threw:
-        outcome.how = Outcome::threw, outcome.says = shown(m.text), outcome.calls = m.name;
+        outcome.how = Outcome::threw, outcome.says = with_lines(shown(m.text), program_), outcome.calls = m.name;
         if (limits_.on_gpu) stop(0);
         return outcome;
       default:

@@ -66,15 +66,32 @@ bool is_header(const fs::path& path) {
   return std::find(std::begin(endings), std::end(endings), path.extension().string()) != std::end(endings);
 }
 
-/// The project's headers that the starter includes, and every lesson.hpp. Never a solution, a mistake or a reference.
-std::vector<fs::path> readable_headers(const std::string& starter_object) {
-  std::vector<fs::path> all = {RUNGS_SOURCE_DIR "/lib"};
-  for (const Lesson& l : all_lessons()) all.push_back(l.source / "lesson.hpp");
-  for (std::string line : ninja("-t deps " + starter_object)) {
+/// The project's headers that an object of the build was made from. Never a solution, a mistake or a reference.
+std::vector<fs::path> headers_of(const std::string& object) {
+  std::vector<fs::path> headers;
+  for (std::string line : ninja("-t deps " + shell_word(object))) {
     line.erase(0, line.find_first_not_of(' '));
     const fs::path path = line.starts_with("/") ? fs::path(line) : fs::path(RUNGS_BINARY_DIR) / line;
-    if (is_header(path) && line.find(RUNGS_SOURCE_DIR) != line.npos && fs::exists(path)) all.push_back(path);
+    if (is_header(path) && line.find(RUNGS_SOURCE_DIR) != line.npos && fs::exists(path)) headers.push_back(path);
   }
+  return headers;
+}
+
+/// What a compiler may read: the library, every lesson.hpp, and what the starter and its precompiled header include.
+std::vector<fs::path> readable_headers(const std::string& starter_object, const std::vector<std::string>& compile) {
+  std::vector<fs::path> all = {RUNGS_SOURCE_DIR "/lib"};
+  for (const Lesson& l : all_lessons()) all.push_back(l.source / "lesson.hpp");
+  const auto add_headers_of = [&](const std::string& object) {
+    for (const fs::path& header : headers_of(object)) all.push_back(header);
+  };
+  add_headers_of(starter_object);
+  for (const std::string& word : compile)
+    if (word.ends_with("/cmake_pch.hxx"))
+      for (const char* ending : {"", ".gch", ".pch"})
+        if (const std::string file = word + ending; fs::exists(file)) {
+          all.push_back(file);
+          if (*ending) add_headers_of(fs::path(file).lexically_relative(RUNGS_BINARY_DIR).string());
+        }
   return all;
 }
 
@@ -194,7 +211,7 @@ Recipe recipe_of(const Lesson& lesson) {
   const std::string library = fmt::format("lessons/lib{}_lib{}.a", lesson.name, lesson.has_kernels() ? "_checked" : "");
   for (const std::string& line : lines_of("cd '" RUNGS_BINARY_DIR "' && nm -uC " + library))
     r.solution_needs += line + "\n";
-  const std::string mine = RUNGS_BINARY_DIR "/mine/" + lesson.name + lesson.ending;
+  const std::string mine = RUNGS_BINARY_DIR "/mine/" + lesson.name + ".cpp";
   for (const std::string& line : ninja("-t commands bin/" + lesson.name + "_mine")) {
     std::vector<std::string> words = shell_words(line);
     std::erase_if(words, [](const std::string& word) { return word == ":" || word == "&&"; });  // of a link
@@ -207,15 +224,11 @@ Recipe recipe_of(const Lesson& lesson) {
   // A launcher, ccache, has its own folders, and its words come before the compiler.
   if (const auto at = std::find(r.compile.begin(), r.compile.end(), RUNGS_CXX); at != r.compile.end())
     r.compile.erase(r.compile.begin(), at);
-  r.compile.emplace_back("-fmax-errors=20");
+  r.compile.insert(r.compile.begin() + 1, {"-x", "c++", "-fmax-errors=20"});  // a .cu file is C++ here
 
   const std::string starter =
       fmt::format("lessons/CMakeFiles/{0}_starter.dir/{0}/starter{1}.o", lesson.name, lesson.ending);
-  r.readable = readable_headers(starter);
-  for (const std::string& word : r.compile)
-    if (word.ends_with("/cmake_pch.hxx"))
-      for (const char* ending : {"", ".gch", ".pch"})
-        if (fs::exists(word + ending)) r.readable.push_back(word + ending);
+  r.readable = readable_headers(starter, r.compile);
   return r;
 }
 

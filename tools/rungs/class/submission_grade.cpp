@@ -36,14 +36,21 @@ void add_suite(json& result, const Lesson& lesson, const DrawnCases& drawn, Suit
   candidate.limits.enclosed = true;
   candidate.drawn = &drawn;
   const Grade g = grade(lesson, suite, candidate);
+  // The checker knows the file by where its copy is compiled.
+  const std::string copy = (lesson.mine.parent_path().filename() / lesson.mine.filename()).string();
+  const auto says = [&](std::string text) {
+    for (size_t at = 0; (at = text.find(copy, at)) != text.npos; at += called.size())
+      text.replace(at, copy.size(), called);
+    return text;
+  };
   for (size_t i = 0; i < g.cases.size(); ++i)
     result["cases"].push_back({{"case", g.cases[i].input.name},
                                {"suite", g.suite},
                                {"passed", g.verdicts[i].pass},
-                               {"sentence", printable(g.verdicts[i].summary)}});
+                               {"sentence", says(printable(g.verdicts[i].summary))}});
   for (const KnownMistake* m : g.diagnosis.named) result["mistakes"].push_back({{"name", m->name}, {"says", m->says}});
   result["passed"] = result["passed"].get<size_t>() + g.passed;
-  result["story"] = result["story"].get<std::string>() + printable_lines(g.story);
+  result["story"] = result["story"].get<std::string>() + says(printable_lines(g.story));
 }
 
 json empty_result(const GradedLesson& l) {
