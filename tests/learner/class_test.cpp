@@ -201,6 +201,20 @@ TEST_CASE("kernels are handed in, too, and a fault in one has its line and its n
   CHECK(cem["lessons"][0]["mistakes"] == json{"no_bounds_test"});
 }
 
+TEST_CASE("lessons of every kind are handed in: with a model's files, with the kernels of the project, with ranks") {
+  Learner instructor;
+  Folder submissions, report;
+  std::filesystem::create_directories(submissions / "ada");
+  for (const std::string name : {"15_llama", "20_cuda_llama", "26_tensor_parallel"})
+    write_file(submissions / "ada" / (name + lesson_called(name).ending), solution_of(name));
+  const json summary = graded(instructor, submissions, report, "15 20 26");
+  for (const json& lesson : named(summary, "ada")["lessons"]) {
+    INFO(lesson["lesson"].get<std::string>(), lesson["problem"].get<std::string>());
+    CHECK(lesson["total"] > 0);
+    CHECK(lesson["passed"] == lesson["total"]);
+  }
+}
+
 TEST_CASE("two forms of a mistake that have one sentence are one line of the report") {
   Learner instructor;
   Folder submissions, report;
