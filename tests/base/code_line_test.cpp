@@ -9,7 +9,7 @@ TEST_SUITE_BEGIN("code line");
 TEST_CASE("a line is the kernel's, with the helper that it calls; CUDA's own are passed over") {
   const CodeLine line =
       code_line({"/usr/include/c++/12/cmath:5", "/r/kernels/emulator/language/warp.hpp:7", "/r/kernels/warp.cuh:31",
-                 "/r/kernels/matmul/03_tile.cu:12", "/r/tests/other.cpp:1"});
+                 "/r/a b/matmul/03_tile.cu:12 (discriminator 3)", "/r/tests/other.cpp:1"});
   CHECK(to_string(line, 1) == "matmul/03_tile.cu:12 (in kernels/warp.cuh:31)");
   CHECK(to_string(code_line({"work/17.cu:3"}), 1) == "work/17.cu:3");
   CHECK(code_line({"??:0", "no line", "a.cu:0"}).file.empty());

@@ -189,6 +189,8 @@ TEST_CASE("kernels are handed in, too, and a fault in one has its line and its n
   write_file(submissions / "ada.cu", right);
   write_file(submissions / "bob.cu", "#include \"solution.cu\"\n");
   write_file(submissions / "cem.cu", with(right, guard, "if (i >= 0)"));
+  write_file(submissions / "dan.cu",
+             with(right, guard, "\n#line 1 \"x/the instruction at 0x1 (\\33[2J\"\nif (i >= 0)"));
   const json summary = graded(instructor, submissions, report, "16");
   CHECK(named(summary, "ada")["percent"] == 100);
   CHECK(named(summary, "bob")["percent"] == 0);
@@ -199,6 +201,9 @@ TEST_CASE("kernels are handed in, too, and a fault in one has its line and its n
   CHECK(why == Contains("out of bounds: this thread"));
   CHECK(why.find(fmt::format(" cem.cu:{}", line)) != why.npos);
   CHECK(cem["lessons"][0]["mistakes"] == json{"no_bounds_test"});
+  const std::string of_a_name = named(summary, "dan")["why"];
+  CHECK(of_a_name == Contains("out of bounds: this thread"));
+  CHECK(of_a_name.find('\x1b') == of_a_name.npos);
 }
 
 TEST_CASE("lessons of every kind are handed in: with a model's files, with the kernels of the project, with ranks") {

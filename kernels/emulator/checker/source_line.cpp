@@ -49,7 +49,7 @@ class Addr2Line {
     bool first = true;
     while (std::fgets(line.data(), int(line.size()), answer_)) {
       if (std::strncmp(line.data(), "0x", 2) != 0) {
-        frames.emplace_back(line.data(), std::strcspn(line.data(), " \n"));
+        frames.emplace_back(line.data(), std::strcspn(line.data(), "\n"));
       } else if (!first) {
         std::ignore = std::fgets(line.data(), int(line.size()), answer_);
         break;

@@ -51,17 +51,20 @@ std::string to_string(const CodeLine& line, uint64_t instruction) {
 
 std::string with_lines(std::string text, const std::filesystem::path& program) {
   constexpr size_t most_digits = 8;
-  for (size_t at = 0; (at = text.find(unknown_begins, at)) != text.npos; ++at) {
+  for (size_t at = 0; (at = text.find(unknown_begins, at)) != text.npos;) {
     const size_t digits = at + unknown_begins.size();
     const size_t end = std::min(text.find_first_not_of("0123456789abcdef", digits), text.size());
-    if (end == digits || end - digits > most_digits || text.compare(end, unknown_ends.size(), unknown_ends) != 0)
+    if (end == digits || end - digits > most_digits || text.compare(end, unknown_ends.size(), unknown_ends) != 0) {
+      at = digits;
       continue;
+    }
     const std::string address = text.substr(digits, end - digits);
     std::vector<std::string> frames;
     run_command(fmt::format("addr2line -i -e {} {} 2>/dev/null </dev/null", shell_word(program.string()), address),
-                [&](const std::string& line) { frames.push_back(line.substr(0, line.find_first_of(" \n"))); });
-    text.replace(at, end + unknown_ends.size() - at,
-                 to_string(code_line(frames), std::strtoull(address.c_str(), nullptr, 16)));
+                [&](const std::string& line) { frames.push_back(line); });
+    const std::string line = to_string(code_line(frames), std::strtoull(address.c_str(), nullptr, 16));
+    text.replace(at, end + unknown_ends.size() - at, line);
+    at += line.size();  // a file may have any name, such a text too
   }
   return text;
 }

@@ -15,8 +15,8 @@ struct CodeLine {
   std::string inside;  ///< "kernels/warp.cuh:31" when that line calls a helper which was inlined there
 };
 
-/// `frames`: "FILE:LINE" of an instruction and of the calls that were inlined there, the innermost first, as `addr2line
-/// -i` prints them. The line is that of a .cu file where there is one.
+/// `frames`: "FILE:LINE (discriminator 3)" of an instruction and of the calls that were inlined there, the innermost
+/// first, as `addr2line -i` prints them. The line is that of a .cu file where there is one.
 CodeLine code_line(const std::vector<std::string>& frames);
 
 /// "matmul/03_tile.cu:31 (in kernels/warp.cuh:31)"; what stands for the line of `instruction`, an address in the
@@ -24,6 +24,7 @@ CodeLine code_line(const std::vector<std::string>& frames);
 std::string to_string(const CodeLine& line, uint64_t instruction);
 
 /// Puts lines where such a text has instructions of `program`: behind a grader's walls a program cannot ask addr2line.
+/// The names of files are what whoever compiled the program likes.
 std::string with_lines(std::string text, const std::filesystem::path& program);
 
 }  // namespace rungs

@@ -168,10 +168,12 @@ std::optional<Outcome> Runner::run_with_noise(const CaseInput& in, const Outcome
 
 static constexpr int milliseconds_once_late = 1000;
 
-/// A sentence of the code under grade, which may be as long as it likes and hold what commands a terminal.
-static std::string shown(const std::string& text) {
+/// A sentence of the code under grade, which may be as long as it likes and hold what commands a terminal. So may the
+/// files that its lines are in.
+static std::string shown(const std::string& text, const std::filesystem::path& program) {
   constexpr size_t most = 2000;
-  return printable(std::string_view(text).substr(0, most)) + (text.size() > most ? "..." : "");
+  const std::string said = with_lines(text.substr(0, most), program);
+  return printable(std::string_view(said).substr(0, most)) + (std::max(text.size(), said.size()) > most ? "..." : "");
 }
 
 /// Takes in what the process sends for one case, until it says how the case ended.
@@ -201,10 +203,10 @@ Outcome Runner::listen(Deadline until) {
         outcome.how = Outcome::done, outcome.recording.linear_rows = m.number;
         return outcome;
       case Message::not_written:
-        outcome.how = Outcome::not_written, outcome.says = shown(m.text);
+        outcome.how = Outcome::not_written, outcome.says = shown(m.text, program_);
         return outcome;
       case Message::threw:
-        outcome.how = Outcome::threw, outcome.says = with_lines(shown(m.text), program_), outcome.calls = m.name;
+        outcome.how = Outcome::threw, outcome.says = shown(m.text, program_), outcome.calls = m.name;
         if (limits_.on_gpu) stop(0);
         return outcome;
       default:
