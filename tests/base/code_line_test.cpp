@@ -6,7 +6,7 @@ using namespace rungs;
 
 TEST_SUITE_BEGIN("code line");
 
-TEST_CASE("a line is the kernel's, with the helper that it calls; CUDA's own are passed over") {
+TEST_CASE("a line is the kernel's, with the helper that it calls, and CUDA's own are passed over") {
   const CodeLine line =
       code_line({"/usr/include/c++/12/cmath:5", "/r/kernels/emulator/language/warp.hpp:7", "/r/kernels/warp.cuh:31",
                  "/r/a b/matmul/03_tile.cu:12 (discriminator 3)", "/r/tests/other.cpp:1"});
