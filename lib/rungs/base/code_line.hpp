@@ -24,7 +24,7 @@ CodeLine code_line(const std::vector<std::string>& frames);
 std::string to_string(const CodeLine& line, uint64_t instruction);
 
 /// Puts lines where such a text has instructions of `program`: behind a grader's walls a program cannot ask addr2line.
-/// The names of files are what whoever compiled the program likes.
+/// Names of files come from the program, so they can hold anything.
 std::string with_lines(std::string text, const std::filesystem::path& program);
 
 }  // namespace rungs

@@ -95,8 +95,8 @@ std::vector<fs::path> readable_headers(const std::string& starter_object, const 
   return all;
 }
 
-/// In each word that begins so: "x.o" and "x.o.d".
-void replace_all(std::vector<std::string>& words, const std::string& what, const std::string& with) {
+/// In each word that begins with it: "x.o" and "x.o.d".
+void replace_first_part(std::vector<std::string>& words, const std::string& what, const std::string& with) {
   for (std::string& word : words)
     if (word.starts_with(what)) word.replace(0, what.size(), with);
 }
@@ -236,10 +236,10 @@ SubmissionBuild build_submission(const Recipe& recipe, const fs::path& source, c
                                  const std::string& called) {
   const fs::path folder = program.parent_path(), object = program.string() + ".o";
   std::vector<std::string> compile = recipe.compile, link = recipe.link;
-  replace_all(compile, recipe.object, object.string());
-  replace_all(compile, recipe.source, source.string());
-  replace_all(link, recipe.object, object.string());
-  replace_all(link, recipe.program, program.string());
+  replace_first_part(compile, recipe.object, object.string());
+  replace_first_part(compile, recipe.source, source.string());
+  replace_first_part(link, recipe.object, object.string());
+  replace_first_part(link, recipe.program, program.string());
 
   Enclosure e{.readable = recipe.readable,
               .writable = {folder},
