@@ -140,6 +140,7 @@ TEST_CASE("a row's product is the same among few others and among many, on one t
     // Enough bytes for several threads; then rows of several chunks, of which a cache does not hold all of x.
     for (const auto& [N, C, K] : {std::tuple<int64_t, int64_t, int64_t>{11, 259, 2062},
                                   {32, 2100, 21},
+                                  {12, 11008, 21},
                                   {70, 2112, 21},
                                   {70, 2112, 2062},
                                   {300, 2304, 37}}) {

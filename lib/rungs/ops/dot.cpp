@@ -26,18 +26,24 @@ using Vector = hn::Vec<Lanes>;
 
 static HWY_INLINE int64_t lanes() { return int64_t(hn::Lanes(Lanes())); }
 
-/// A block holds the sums of four rows of w with so many rows of x in registers, and up to so many rows of x it is the
-/// faster way: with few registers it leaves a third of the multiplications unused, a packed product a fifth.
+/// Rows of x whose sums with four rows of w a block holds in registers.
 #if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM
-constexpr int widest = 6, rows_of_small_batch = 32;  // there are 32
+constexpr int widest = 6;  // there are 32
 #else
-constexpr int widest = 3, rows_of_small_batch = 8;
+constexpr int widest = 3;
 #endif
-static int64_t most_rows() { return rows_of_small_batch; }
+
+/// Up to so many rows of x this is the faster way. With few registers it leaves a third of the multiplications unused,
+/// a packed product a fifth, but that packs first: bf16 soonest, for its panels hold pairs, f16 latest.
+static int64_t most_rows([[maybe_unused]] DType weight) {
+  if constexpr (widest > 3) return 32;
+  return weight == DType::bf16 ? 8 : weight == DType::f16 ? 15 : 12;
+}
 
 /// Elements of a row that are added up as vectors before their sum goes to the next: of four rows of w and of
-/// rows_at_a_time rows of x so many stay in the caches.
-constexpr int64_t chunk = 1024, rows_at_a_time = 64;
+/// rows_at_a_time rows of x so many stay in the caches. So do whole rows of x that have no more than `in_cache`
+/// elements.
+constexpr int64_t chunk = 1024, rows_at_a_time = 64, in_cache = 128 * 1024;
 
 /// Half p of the next 2·lanes() elements of a row, as f32.
 template <int p>
@@ -106,6 +112,12 @@ struct FourRows {
   int64_t k[4];  ///< the columns of out that they belong to
 };
 
+/// What a block asks memory for, in bytes from where it reads each row of w: from `first` at its first step on, so many
+/// further at each.
+struct Ask {
+  int64_t first, step;
+};
+
 /// sum[i][r] += lanes of half p of w[i] · x[r].
 template <int p, int R, class W>
 static HWY_INLINE void multiply_add(Vector (&sum)[4][R], const FourRows<W>& rows, const float* x, int64_t x_stride,
@@ -122,7 +134,7 @@ static HWY_INLINE void multiply_add(Vector (&sum)[4][R], const FourRows<W>& rows
 /// that an element does not depend on what is computed beside it.
 template <int R, class W>
 static HWY_INLINE void block(float* out, int64_t out_stride, const FourRows<W>& rows, const float* x, int64_t x_stride,
-                             int64_t n, bool adds) {
+                             int64_t n, bool adds, Ask ask) {
   float totals[R][4];  // a row may stand twice among those of w, so out is read before any of it is written
   for (int r = 0; r < R; ++r)
     for (int i = 0; i < 4; ++i) totals[r][i] = adds ? out[r * out_stride + rows.k[i]] : 0;
@@ -134,10 +146,11 @@ static HWY_INLINE void block(float* out, int64_t out_stride, const FourRows<W>& 
     for (int64_t c = first; c < whole; c += step) {
       multiply_add<0>(sum, rows, x, x_stride, c);
       multiply_add<1>(sum, rows, x, x_stride, c);
-      HWY_UNROLL(4)  // the processor asks for what comes next by itself too, but stops at every page
+      HWY_UNROLL(4)
       for (int i = 0; i < 4; ++i)
         for (int64_t line = 0; line < step; line += 64 / sizeof(W))
-          hwy::Prefetch(rows.w[i] + c + line + 2048 / sizeof(W));
+          hwy::Prefetch(reinterpret_cast<const uint8_t*>(rows.w[i] + line) + ask.first);
+      ask.first += ask.step;
     }
     HWY_UNROLL(8) for (int r = 0; r < R; ++r) {
       float some[4];
@@ -155,21 +168,25 @@ static HWY_INLINE void block(float* out, int64_t out_stride, const FourRows<W>& 
 /// The same for a number of rows of x that only this call knows.
 template <int R, class W>
 static HWY_INLINE void block_of(int64_t rows_of_x, float* out, int64_t out_stride, const FourRows<W>& rows,
-                                const float* x, int64_t x_stride, int64_t n, bool adds) {
-  if (rows_of_x == R) return block<R>(out, out_stride, rows, x, x_stride, n, adds);
-  if constexpr (R > 1) block_of<R - 1>(rows_of_x, out, out_stride, rows, x, x_stride, n, adds);
+                                const float* x, int64_t x_stride, int64_t n, bool adds, Ask ask) {
+  if (rows_of_x == R) return block<R>(out, out_stride, rows, x, x_stride, n, adds, ask);
+  if constexpr (R > 1) block_of<R - 1>(rows_of_x, out, out_stride, rows, x, x_stride, n, adds, ask);
 }
 
 /// Four rows of w with N of x, in as few parts as registers allow and of nearly equal size. To upcast 16 bits takes
-/// registers too.
+/// registers too. The processor asks for what comes next by itself too, but stops at every page. Where there are
+/// several parts, all but the first find the rows in the cache: so that memory works meanwhile, each asks for its share
+/// of the rows that come next.
 template <class W>
 static HWY_INLINE void rows_of_x(float* out, int64_t out_stride, const FourRows<W>& rows, const float* x, int64_t N,
-                                 int64_t x_stride, int64_t n, bool adds) {
+                                 int64_t x_stride, int64_t n, bool adds, int64_t w_stride) {
   constexpr int most = sizeof(W) == 4 || widest > 3 ? widest : 2;
   const int64_t parts = (N + most - 1) / most;
+  constexpr int64_t bytes = sizeof(W);
   for (int64_t p = 0; p < parts; ++p) {
     const int64_t first = N * p / parts, some = N * (p + 1) / parts - first;
-    block_of<most>(some, out + first * out_stride, out_stride, rows, x + first * x_stride, x_stride, n, adds);
+    const Ask ask{parts == 1 ? 2048 : (w_stride + n * p / parts) * bytes, 2 * lanes() * bytes / parts};
+    block_of<most>(some, out + first * out_stride, out_stride, rows, x + first * x_stride, x_stride, n, adds, ask);
   }
 }
 
@@ -184,7 +201,7 @@ static HWY_INLINE void dots(float* out, int64_t out_stride, const float* x, int6
   const int64_t quarter = (K + 3) / 4;
   for (int64_t n = 0; n < N; n += rows_at_a_time) {
     const int64_t some = std::min(rows_at_a_time, N - n);
-    const int64_t depth = some * C > rows_at_a_time * chunk ? chunk : C;
+    const int64_t depth = some * C > in_cache ? chunk : C;
     for (int64_t c = 0; c < C; c += depth)
       for (int64_t b = 0; b < quarter; ++b) {
         FourRows<W> rows;  // the b-th of each quarter; where one has no more, that of the quarter before once more
@@ -193,7 +210,7 @@ static HWY_INLINE void dots(float* out, int64_t out_stride, const float* x, int6
           rows.w[i] = w + rows.k[i] * w_stride + c;
         }
         rows_of_x(out + n * out_stride, out_stride, rows, x + n * x_stride + c, some, x_stride, std::min(depth, C - c),
-                  c > 0);
+                  c > 0, w_stride);
       }
   }
 }
@@ -294,7 +311,7 @@ void small_batch_product(Tensor& out, const Tensor& x, const Tensor& weight, int
 }
 
 int64_t small_batch_rows(DType weight) {
-  return is_quantized(weight) ? std::numeric_limits<int64_t>::max() : HWY_DYNAMIC_DISPATCH(most_rows)();
+  return is_quantized(weight) ? std::numeric_limits<int64_t>::max() : HWY_DYNAMIC_DISPATCH(most_rows)(weight);
 }
 
 bool takes_bf16_dots(DType weight, int64_t C) {

@@ -191,6 +191,10 @@ void pack_panel(float* panel, const Tensor& w, int64_t k, int64_t rows, int64_t 
   pack(panel, static_cast<const float*>(upcasted), rows, n, n);
 }
 
+/// Rows of w that are read to their end before the rows below: where rows begin a page apart and each page were left
+/// after a kilobyte, the processor would forget where it lies in memory (the TLB holds some thousand).
+constexpr int64_t rows_in_turn = 64;
+
 /// C elements of each row of w, as a panel has them.
 template <class Elements>
 void product(float* out, const float* x, int64_t N, const Tensor& w, int64_t C, int64_t first, int64_t last) {
@@ -199,18 +203,25 @@ void product(float* out, const float* x, int64_t N, const Tensor& w, int64_t C, 
   if (C == 0)
     for (int64_t n = 0; n < N; ++n) std::fill(out + n * K + first, out + n * K + last, 0.0f);
   HWY_ALIGN float memory[width * deep], *panel = memory;
-  for (int64_t c = 0; c < C; c += deep)
-    for (int64_t k = first; k < last; k += width) {
-      const int64_t n = std::min(deep, C - c), columns = std::min(width, last - k);
-      pack_panel<Elements>(panel, w, k, columns, c, n);
-      const int64_t row_bytes = int64_t(w.bytes()) / K;
-      const auto* next = static_cast<const uint8_t*>(w.raw()) + (k + width) * row_bytes + c * row_bytes / C;
-      const Ahead ahead{next, std::clamp<int64_t>(last - k - width, 0, width), row_bytes};
-      rows_with_panel<most_rows>(
-          out + k, columns, K, N, c > 0, [=](int64_t row, int64_t rows, float* o, int64_t stride) HWY_ATTR {
-            tile<Elements>(rows, o, stride, x + (c * N + row * n) * halves, panel, n, c > 0, ahead.share(row, rows, N));
-          });
-    }
+  for (int64_t top = first; top < last; top += rows_in_turn) {
+    const int64_t end = std::min(last, top + rows_in_turn);
+    for (int64_t c = 0; c < C; c += deep)
+      for (int64_t k = top; k < end; k += width) {
+        const int64_t n = std::min(deep, C - c), columns = std::min(width, end - k);
+        pack_panel<Elements>(panel, w, k, columns, c, n);
+        int64_t next_k = k + width, next_c = c;
+        if (next_k >= end) next_k = top, next_c += deep;
+        if (next_c >= C) next_k = end, next_c = 0;
+        const int64_t row_bytes = int64_t(w.bytes()) / K;
+        const auto* next = static_cast<const uint8_t*>(w.raw()) + next_k * row_bytes + next_c * row_bytes / C;
+        const Ahead ahead{next, std::min(last - next_k, width), row_bytes};
+        rows_with_panel<most_rows>(out + k, columns, K, N, c > 0,
+                                   [=](int64_t row, int64_t rows, float* o, int64_t stride) HWY_ATTR {
+                                     tile<Elements>(rows, o, stride, x + (c * N + row * n) * halves, panel, n, c > 0,
+                                                    ahead.share(row, rows, N));
+                                   });
+      }
+  }
 }
 
 void product_of_packed(float* out, const float* x, int64_t N, const Tensor& w, int64_t first, int64_t last) {
