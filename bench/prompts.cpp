@@ -16,7 +16,8 @@ using namespace rungs;
 
 namespace {
 
-constexpr int64_t sizes[] = {1, 2, 3, 4, 6, 8, 9, 12, 13, 16, 24, 25, 31, 32, 33, 40, 41, 48, 64, 65, 128, 256, 512};
+constexpr int64_t sizes[] = {1,  2,  3,  4,  6,  8,  9,  12, 13, 15,  16,  24,
+                             25, 31, 32, 33, 40, 41, 48, 64, 65, 128, 256, 512};
 constexpr int runs = 7;
 
 struct Setup {
