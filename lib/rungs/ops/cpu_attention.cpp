@@ -158,7 +158,8 @@ void CpuOps::sdpa_one(Tensor& out, const Tensor& q, const Tensor& k, const Tenso
   const Heads heads{H, sizes.G, D};
   const int64_t chunks = chunks_of_keys(S), room = room_of_chunk(D);
   const bool threads = size_t(2 * S * row) * sizeof(float) > bytes_worth_threads;
-  const int64_t upcast_room = k.dtype() == DType::f32 ? 0 : keys_in_cache * row;  // of each thread
+  const int64_t in_cache = std::clamp(floats_in_cache / row, keys_in_cache, keys_at_a_time);
+  const int64_t upcast_room = k.dtype() == DType::f32 ? 0 : in_cache * row;  // of each thread
   need(scores_, chunks * H * room);
   need(upcast_, upcast_room * (threads ? omp_get_max_threads() : 1));
   const float scale = scale_of(options, D);
@@ -173,7 +174,7 @@ void CpuOps::sdpa_one(Tensor& out, const Tensor& q, const Tensor& k, const Tenso
       int64_t read = 2 * begin;                               // keys and values
       const auto some_at_a_time = [&](const Tensor& x, const auto& work) {
         for (int64_t s = begin, some = 0; s < end; s += some) {
-          some = tokens.together(s, std::min(keys_in_cache, end - s));
+          some = tokens.together(s, std::min(in_cache, end - s));
           read += some;
           if (tokens.ask_ahead) read_ahead.go_on_to(read);
           work(s - begin, as_floats(x, tokens.row(s) * row, some * row, floats), some);

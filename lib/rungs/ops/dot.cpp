@@ -45,6 +45,9 @@ static int64_t most_rows([[maybe_unused]] DType weight) {
 /// elements.
 constexpr int64_t chunk = 1024, rows_at_a_time = 64, in_cache = 128 * 1024;
 
+/// Bytes of a weight that a core's own caches hold.
+constexpr int64_t nearby = 1 << 19;
+
 /// Half p of the next 2·lanes() elements of a row, as f32.
 template <int p>
 static HWY_INLINE Vector half(const float* w) {
@@ -130,14 +133,21 @@ static HWY_INLINE void multiply_add(Vector (&sum)[4][R], const FourRows<W>& rows
   }
 }
 
+/// totals[i] += w[i] · x over elements [first, last), which fill no vectors.
+template <class W>
+static void add_rest(float* totals, const FourRows<W>& rows, const float* x, int64_t first, int64_t last) {
+  for (int i = 0; i < 4; ++i)
+    for (int64_t c = first; c < last; ++c) totals[i] += value_of(rows.w[i][c]) * x[c];
+}
+
 /// The sums of four rows of w with R of x over n elements, which are added to out if it `adds`: a chunk at a time, so
 /// that an element does not depend on what is computed beside it.
 template <int R, class W>
 static HWY_INLINE void block(float* out, int64_t out_stride, const FourRows<W>& rows, const float* x, int64_t x_stride,
                              int64_t n, bool adds, Ask ask) {
   float totals[R][4];  // a row may stand twice among those of w, so out is read before any of it is written
-  for (int r = 0; r < R; ++r)
-    for (int i = 0; i < 4; ++i) totals[r][i] = adds ? out[r * out_stride + rows.k[i]] : 0;
+  for (int r = 0; r < R && adds; ++r)
+    for (int i = 0; i < 4; ++i) totals[r][i] = out[r * out_stride + rows.k[i]];
   const int64_t step = 2 * lanes();
   for (int64_t first = 0; first < n; first += chunk) {
     const int64_t last = std::min(n, first + chunk), whole = first + (last - first) / step * step;
@@ -153,16 +163,16 @@ static HWY_INLINE void block(float* out, int64_t out_stride, const FourRows<W>& 
       ask.first += ask.step;
     }
     HWY_UNROLL(8) for (int r = 0; r < R; ++r) {
-      float some[4];
-      store_sums_of_lanes(some, sum[0][r], sum[1][r], sum[2][r], sum[3][r]);
-      for (int i = 0; i < 4; ++i) {
-        for (int64_t c = whole; c < last; ++c) some[i] += value_of(rows.w[i][c]) * x[r * x_stride + c];
-        totals[r][i] += some[i];
-      }
+      if (first > 0 || adds)
+        add_sums_of_lanes(totals[r], sum[0][r], sum[1][r], sum[2][r], sum[3][r]);
+      else
+        store_sums_of_lanes(totals[r], sum[0][r], sum[1][r], sum[2][r], sum[3][r]);
+      if (whole < last) add_rest(totals[r], rows, x + r * x_stride, whole, last);
     }
   }
-  for (int r = 0; r < R; ++r)
-    for (int i = 0; i < 4; ++i) out[r * out_stride + rows.k[i]] = totals[r][i];
+  HWY_UNROLL(8)
+  for (int r = 0; r < R; ++r) HWY_UNROLL(4)
+  for (int i = 0; i < 4; ++i) out[r * out_stride + rows.k[i]] = totals[r][i];
 }
 
 /// The same for a number of rows of x that only this call knows.
@@ -173,45 +183,74 @@ static HWY_INLINE void block_of(int64_t rows_of_x, float* out, int64_t out_strid
   if constexpr (R > 1) block_of<R - 1>(rows_of_x, out, out_stride, rows, x, x_stride, n, adds, ask);
 }
 
-/// Four rows of w with N of x, in as few parts as registers allow and of nearly equal size. To upcast 16 bits takes
-/// registers too. The processor asks for what comes next by itself too, but stops at every page. Where there are
-/// several parts, all but the first find the rows in the cache: so that memory works meanwhile, each asks for its share
-/// of the rows that come next.
-template <class W>
-static HWY_INLINE void rows_of_x(float* out, int64_t out_stride, const FourRows<W>& rows, const float* x, int64_t N,
-                                 int64_t x_stride, int64_t n, bool adds, int64_t w_stride) {
-  constexpr int most = sizeof(W) == 4 || widest > 3 ? widest : 2;
-  const int64_t parts = (N + most - 1) / most;
-  constexpr int64_t bytes = sizeof(W);
-  for (int64_t p = 0; p < parts; ++p) {
-    const int64_t first = N * p / parts, some = N * (p + 1) / parts - first;
-    const Ask ask{parts == 1 ? 2048 : (w_stride + n * p / parts) * bytes, 2 * lanes() * bytes / parts};
-    block_of<most>(some, out + first * out_stride, out_stride, rows, x + first * x_stride, x_stride, n, adds, ask);
+/// The products of R rows of x with K rows of w, eight or more, that a core's own caches may hold: nothing is asked
+/// for, and one row of x is multiplied with eight at once, since an addition waits for the one before it. They are an
+/// eighth of w apart, or a fourth: from memory each is a long stream, as in dots().
+template <int R, class W>
+static HWY_INLINE void dots_nearby(int64_t N, float* out, int64_t out_stride, const float* x, int64_t x_stride,
+                                   const W* w, int64_t K, int64_t w_stride, int64_t C) {
+  if constexpr (R > 1)
+    if (N < R) return dots_nearby<R - 1>(N, out, out_stride, x, x_stride, w, K, w_stride, C);
+  constexpr int fours = R == 1 ? 2 : 1, at_once = 4 * fours;
+  const int64_t step = 2 * lanes(), whole = C / step * step, part = K / at_once;
+  for (int64_t b = 0; b * at_once < K; ++b) {
+    const int64_t first = b < part ? b : K - at_once, apart = b < part ? part : 1;  // in the end the last ones
+    FourRows<W> rows[fours];
+    Vector sum[fours][4][R];
+    HWY_UNROLL(2) for (int f = 0; f < fours; ++f) HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
+      rows[f].k[i] = first + (4 * f + i) * apart;
+      rows[f].w[i] = w + rows[f].k[i] * w_stride;
+      HWY_UNROLL(8) for (int r = 0; r < R; ++r) sum[f][i][r] = hn::Zero(Lanes());
+    }
+    for (int64_t c = 0; c < whole; c += step) {
+      HWY_UNROLL(2) for (int f = 0; f < fours; ++f) multiply_add<0>(sum[f], rows[f], x, x_stride, c);
+      HWY_UNROLL(2) for (int f = 0; f < fours; ++f) multiply_add<1>(sum[f], rows[f], x, x_stride, c);
+    }
+    HWY_UNROLL(2) for (int f = 0; f < fours; ++f) HWY_UNROLL(8) for (int r = 0; r < R; ++r) {
+      float totals[4];
+      store_sums_of_lanes(totals, sum[f][0][r], sum[f][1][r], sum[f][2][r], sum[f][3][r]);
+      if (whole < C) add_rest(totals, rows[f], x + r * x_stride, whole, C);
+      HWY_UNROLL(4) for (int i = 0; i < 4; ++i) out[r * out_stride + rows[f].k[i]] = totals[i];
+    }
   }
 }
 
 /// out[n, k] = x[n] · w[k] for K rows of w and N rows of x. Four quarters of w are read side by side: each is one long
 /// stream that the processor sees coming, where short rows would start a stream every time. Rows of x that the cache
 /// does not hold whole are read a chunk at a time.
+///   The rows of x come in as few parts as registers allow, of nearly equal size; upcasting takes registers, too. The
+/// processor asks for what comes next by itself, but stops at every page. Where there are several parts, all but the
+/// first find the rows of w in the cache: so that memory works meanwhile, each asks for its share of the next rows.
 template <class W>
 static HWY_INLINE void dots(float* out, int64_t out_stride, const float* x, int64_t N, int64_t x_stride, const W* w,
                             int64_t K, int64_t w_stride, int64_t C) {
   if (C == 0)
     for (int64_t n = 0; n < N; ++n) std::fill_n(out + n * out_stride, K, 0.0f);
+  constexpr int64_t bytes = sizeof(W), most = bytes == 4 || widest > 3 ? widest : 2;
+  if (N > 0 && N <= most && K >= 8 && C <= chunk && K * w_stride * bytes <= nearby)
+    return dots_nearby<most>(N, out, out_stride, x, x_stride, w, K, w_stride, C);
   const int64_t quarter = (K + 3) / 4;
   for (int64_t n = 0; n < N; n += rows_at_a_time) {
-    const int64_t some = std::min(rows_at_a_time, N - n);
+    const int64_t some = std::min(rows_at_a_time, N - n), parts = (some + most - 1) / most;
+    const int64_t least = some / parts, longer = some % parts;  // so many parts have one row more than the least
     const int64_t depth = some * C > in_cache ? chunk : C;
-    for (int64_t c = 0; c < C; c += depth)
+    for (int64_t c = 0; c < C; c += depth) {
+      const int64_t elements = std::min(depth, C - c), share = elements * bytes / parts;
+      const Ask ask{parts == 1 ? 2048 : w_stride * bytes, 2 * lanes() * bytes / parts};
       for (int64_t b = 0; b < quarter; ++b) {
         FourRows<W> rows;  // the b-th of each quarter; where one has no more, that of the quarter before once more
         for (int64_t i = 0, k = b; i < 4; ++i, k += quarter) {
           rows.k[i] = k < K ? k : rows.k[i - 1];
           rows.w[i] = w + rows.k[i] * w_stride + c;
         }
-        rows_of_x(out + n * out_stride, out_stride, rows, x + n * x_stride + c, some, x_stride, std::min(depth, C - c),
-                  c > 0, w_stride);
+        for (int64_t p = 0, row = n; p < parts; ++p) {
+          const int64_t few = least + (p < longer);
+          block_of<most>(few, out + row * out_stride, out_stride, rows, x + row * x_stride + c, x_stride, elements,
+                         c > 0, {ask.first + p * share, ask.step});
+          row += few;
+        }
       }
+    }
   }
 }
 

@@ -20,6 +20,10 @@ template <class V>
 HWY_INLINE void store_sums_of_lanes(hn::TFromV<V>* out, V a, V b, V c, V e) {
   out[0] = hn::GetLane(a), out[1] = hn::GetLane(b), out[2] = hn::GetLane(c), out[3] = hn::GetLane(e);
 }
+template <class V>
+HWY_INLINE void add_sums_of_lanes(hn::TFromV<V>* out, V a, V b, V c, V e) {
+  out[0] += hn::GetLane(a), out[1] += hn::GetLane(b), out[2] += hn::GetLane(c), out[3] += hn::GetLane(e);
+}
 
 #else
 
@@ -54,6 +58,12 @@ HWY_INLINE hn::Vec<hn::FixedTag<hn::TFromD<D>, 4> > sums_of_lanes(D d, V a, V b,
 template <class V>
 HWY_INLINE void store_sums_of_lanes(hn::TFromV<V>* out, V a, V b, V c, V e) {
   hn::StoreU(sums_of_lanes(hn::DFromV<V>(), a, b, c, e), hn::FixedTag<hn::TFromV<V>, 4>(), out);
+}
+/// out[0..3] += those sums.
+template <class V>
+HWY_INLINE void add_sums_of_lanes(hn::TFromV<V>* out, V a, V b, V c, V e) {
+  const hn::FixedTag<hn::TFromV<V>, 4> d;
+  hn::StoreU(hn::Add(hn::LoadU(d, out), sums_of_lanes(hn::DFromV<V>(), a, b, c, e)), d, out);
 }
 
 #endif

@@ -72,7 +72,7 @@ Tensor::Tensor(const Shape& shape, DType dtype) : Tensor(uninitialised(shape, dt
 }
 
 Tensor& Tensor::operator=(Tensor&& o) noexcept {
-  shape_ = std::exchange(o.shape_, Shape{0});
+  shape_ = std::exchange(o.shape_, Shape(Shape::Nothing()));
   dtype_ = o.dtype_;
   place_ = o.place_;
   memory_ = std::move(o.memory_);

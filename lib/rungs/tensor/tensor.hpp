@@ -37,6 +37,8 @@ class Shape {
 
  private:
   friend class Tensor;
+  struct Nothing {};
+  explicit Shape(Nothing) : count_(0), rank_(1) {}  // (0), of no tensor
   [[noreturn]] void fail(int i) const;
   int64_t dims_[max_rank] = {};
   int64_t count_ = 1;
@@ -83,7 +85,10 @@ class Tensor {
   /// Owns memory whose content is undefined.
   static Tensor uninitialised(const Shape& shape, DType dtype = DType::f32);
 
-  Tensor(Tensor&& o) noexcept { *this = std::move(o); }
+  Tensor(Tensor&& o) noexcept
+      : shape_(o.shape_), dtype_(o.dtype_), place_(o.place_), memory_(std::move(o.memory_)), data_(o.data_) {
+    o.shape_ = Shape(Shape::Nothing()), o.data_ = nullptr;
+  }
   Tensor& operator=(Tensor&& o) noexcept;
 
   explicit operator bool() const { return data_ != nullptr; }
@@ -166,7 +171,7 @@ class Tensor {
   [[noreturn]] void fail_index(std::span<const int64_t> index) const;
   [[noreturn]] void fail_dtype(DType wanted) const;
 
-  Shape shape_{0};
+  Shape shape_{Shape::Nothing()};
   DType dtype_ = DType::f32;
   Place place_ = Place::host;
   Memory memory_{nullptr, nullptr};
