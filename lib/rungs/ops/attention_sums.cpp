@@ -23,22 +23,17 @@ using Vector = hn::Vec<Lanes>;
 HWY_INLINE int64_t lanes() { return int64_t(hn::Lanes(Lanes())); }
 
 /// scores[i] = x · key[i]. One query with four keys: each element of a key is read by the instruction that multiplies
-/// it, which no larger block gets along with. Two sums for each, since an addition waits for the one before it.
+/// it, which no larger block gets along with.
 HWY_INLINE void four_dots(float* scores, const float* x, const float* const (&key)[4], int64_t D) {
   const Lanes d;
   const int64_t whole = D / lanes() * lanes();
-  Vector sum[2][4];
-  HWY_UNROLL(2) for (int p = 0; p < 2; ++p) HWY_UNROLL(4) for (int k = 0; k < 4; ++k) sum[p][k] = hn::Zero(d);
-  const auto add = [&](Vector(&sums)[4], int64_t i) HWY_ATTR {
+  Vector sum[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+  for (int64_t i = 0; i < whole; i += lanes()) {
     const Vector some = hn::LoadU(d, x + i);
-    HWY_UNROLL(4) for (int k = 0; k < 4; ++k) sums[k] = hn::MulAdd(hn::LoadU(d, key[k] + i), some, sums[k]);
-  };
-  int64_t i = 0;
-  for (; i + 2 * lanes() <= whole; i += 2 * lanes()) add(sum[0], i), add(sum[1], i + lanes());
-  if (i < whole) add(sum[0], i);
-  HWY_UNROLL(4) for (int k = 0; k < 4; ++k) sum[0][k] = hn::Add(sum[0][k], sum[1][k]);
-  store_sums_of_lanes(scores, sum[0][0], sum[0][1], sum[0][2], sum[0][3]);
-  for (i = whole; i < D; ++i)
+    HWY_UNROLL(4) for (int k = 0; k < 4; ++k) sum[k] = hn::MulAdd(hn::LoadU(d, key[k] + i), some, sum[k]);
+  }
+  store_sums_of_lanes(scores, sum[0], sum[1], sum[2], sum[3]);
+  for (int64_t i = whole; i < D; ++i)
     for (int k = 0; k < 4; ++k) scores[k] += x[i] * key[k][i];
 }
 
