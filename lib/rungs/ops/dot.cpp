@@ -43,7 +43,7 @@ static int64_t most_rows([[maybe_unused]] DType weight) {
 /// Elements of a row that are added up as vectors before their sum goes to the next: of four rows of w and of
 /// rows_at_a_time rows of x so many stay in the caches. So do whole rows of x that have no more than `in_cache`
 /// elements.
-constexpr int64_t chunk = 1024, rows_at_a_time = 64, in_cache = 128 * 1024;
+constexpr int64_t chunk = 1024, rows_at_a_time = 64, in_cache = 1 << 17;
 
 /// Bytes of a weight that a core's own caches hold.
 constexpr int64_t nearby = 1 << 19;
