@@ -137,8 +137,11 @@ TEST_CASE("a row's product is the same among few others and among many, on one t
   CpuOps ops;
   const int threads = omp_get_max_threads();
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::q8_0, DType::q4_0, DType::q4_k, DType::q6_k})
-    // Enough bytes for several threads; then rows of several chunks, of which a cache does not hold all of x.
+    // Enough bytes for several threads; weights that a core's caches hold; then rows of several chunks, of which a
+    // cache does not hold all of x.
     for (const auto& [N, C, K] : {std::tuple<int64_t, int64_t, int64_t>{11, 259, 2062},
+                                  {7, 259, 101},
+                                  {7, 768, 101},
                                   {32, 2100, 21},
                                   {12, 11008, 21},
                                   {70, 2112, 21},

@@ -34,8 +34,8 @@ inline bool worth_threads_in_attention(int64_t T, int64_t S, int64_t width) {
 /// \name Memory
 ///@{
 inline constexpr int64_t keys_at_a_time = 128;       ///< that one query reads, with a softmax of their own
-inline constexpr int64_t keys_in_cache = 8;          ///< of all heads, in the nearest cache; more where they are narrow
-inline constexpr int64_t floats_in_cache = 4096;     ///< those of keys or values that are read at a time
+inline constexpr int64_t keys_in_cache = 8;          ///< read at a time, of all heads; more where they are narrow:
+inline constexpr int64_t floats_in_cache = 4096;     ///< of keys, or values, in the nearest cache
 inline constexpr int64_t bytes_ahead = 8192;         ///< of keys and values, asked for before they are read
 inline constexpr int64_t scores_in_cache = 1 << 15;  ///< floats of each thread, 128 KiB
 /// Makes `scratch` a tensor of so many floats, if it has fewer.
