@@ -48,6 +48,15 @@ constexpr int64_t chunk = 1024, rows_at_a_time = 64, in_cache = 1 << 17;
 /// Bytes of a weight that a core's own caches hold.
 constexpr int64_t nearby = 1 << 19;
 
+/// Where one block alone reads a row, it asks for what comes so many bytes later. A request keeps one of a core's few
+/// places for lines that are on their way until memory has answered. So where the processor itself sees far enough
+/// ahead, and brings lines as near as the second cache, a block asks only for what should be there by now.
+#if HWY_TARGET <= HWY_AVX3
+constexpr int64_t bytes_later = 256;
+#else
+constexpr int64_t bytes_later = 2048;
+#endif
+
 /// Half p of the next 2·lanes() elements of a row, as f32.
 template <int p>
 static HWY_INLINE Vector half(const float* w) {
@@ -236,7 +245,7 @@ static HWY_INLINE void dots(float* out, int64_t out_stride, const float* x, int6
     const int64_t depth = some * C > in_cache ? chunk : C;
     for (int64_t c = 0; c < C; c += depth) {
       const int64_t elements = std::min(depth, C - c), share = elements * bytes / parts;
-      const Ask ask{parts == 1 ? 2048 : w_stride * bytes, 2 * lanes() * bytes / parts};
+      const Ask ask{parts == 1 ? bytes_later : w_stride * bytes, 2 * lanes() * bytes / parts};
       for (int64_t b = 0; b < quarter; ++b) {
         FourRows<W> rows;  // the b-th of each quarter; where one has no more, that of the quarter before once more
         for (int64_t i = 0, k = b; i < 4; ++i, k += quarter) {
