@@ -154,7 +154,7 @@ TEST_CASE("a row's product is the same among few others and among many, on one t
       const Tensor x = random_tensor({N, C}, 1), weight = random_weight({K, C}, 2, dtype);
       Tensor all({N, K});
       ops.linear(all, x, weight, {});
-      for (const int t : {1, threads})
+      for (const int t : {1, 2})
         for (const int64_t together : {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 23, 33, 65, 70, 258}) {
           if (together > N) break;
           if (way(together) != way(N)) continue;  // the other way sums in another order

@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 
 #include "rungs/ops/require.hpp"
@@ -63,7 +64,11 @@ void each(int64_t n, bool threads, const Work& work) {
   for (int64_t i = 0; i < n; ++i) work(n - 1 - i);
 }
 
-/// work(first, last) for one part of [0, n) on each thread; parts begin at multiples of `grain`.
+/// A smaller part of a weight's rows takes longer to find in memory than it saves.
+inline constexpr int64_t least_part = 32;
+
+/// work(first, last) for parts of [0, n) that begin at multiples of `grain`: one on each thread, and an eighth of all
+/// in two small ones a thread, for whoever is free first, since memory does not serve all threads alike.
 template <class Work>
 void in_parts(int64_t n, int64_t grain, bool threads, const Work& work) {
   const int64_t grains = (n + grain - 1) / grain;
@@ -71,11 +76,18 @@ void in_parts(int64_t n, int64_t grain, bool threads, const Work& work) {
     work(int64_t(0), n);
     return;
   }
+  const int64_t small_parts = 2 * int64_t(omp_get_max_threads()), wanted = grains / 8 / small_parts;
+  const int64_t small = wanted * grain < least_part ? 0 : wanted, large = grains - small_parts * small;
+  std::atomic<int64_t> next = large;
 #pragma omp parallel
   {
     const int64_t T = omp_get_num_threads(), t = omp_get_thread_num();
-    const int64_t first = grains * t / T * grain, last = std::min(n, grains * (t + 1) / T * grain);
-    if (first < last) work(first, last);
+    int64_t first = large * t / T, last = large * (t + 1) / T;
+    while (first < last) {
+      work(first * grain, std::min(n, last * grain));
+      first = next.fetch_add(small, std::memory_order_relaxed);
+      last = std::min(grains, first + small);
+    }
   }
 }
 
