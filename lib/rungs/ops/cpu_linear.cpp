@@ -73,7 +73,7 @@ void CpuOps::norm_swiglu(Tensor& out, Tensor& up, Tensor& normed, const Tensor& 
   require_swiglu(Place::host, out, up, x, w.gate, w.up);
   rms_norm(normed, x, norm.weight, norm.epsilon);
   const ConstTensor in = arranged(normed, w.gate);  // (N, C)
-  const bool threads = worth_threads_in_linear(x.rows(), w.gate.bytes());
+  const bool threads = worth_threads_in_linear(x.rows(), w.gate.bytes() + w.up.bytes());
   in_parts(w.gate.rows(), column_grain(x, w.gate), threads, [&](int64_t first, int64_t last) {
     some_columns(out, in, w.gate, first, last);
     some_columns(up, in, w.up, first, last);

@@ -17,7 +17,7 @@ namespace rungs {
 ///@{
 inline constexpr int64_t worth_threads = 1 << 20;         ///< elements of a loop
 inline constexpr double product_worth_threads = 1 << 25;  ///< multiplications of a product
-inline constexpr size_t bytes_worth_threads = 1 << 20;    ///< bytes of a weight: 30 microseconds of reading
+inline constexpr size_t bytes_worth_threads = 3 << 17;    ///< bytes of weights: 12 microseconds of reading
 /// N rows with weights of so many bytes: from four rows on it is no more the reading that takes the time.
 inline bool worth_threads_in_linear(int64_t N, size_t bytes) {
   return bytes * size_t(std::max<int64_t>(1, N / 4)) > bytes_worth_threads;
