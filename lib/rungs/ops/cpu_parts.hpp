@@ -17,7 +17,7 @@ namespace rungs {
 ///@{
 inline constexpr int64_t worth_threads = 1 << 20;         ///< elements of a loop
 inline constexpr double product_worth_threads = 1 << 25;  ///< multiplications of a product
-inline constexpr size_t bytes_worth_threads = 3 << 17;    ///< bytes of weights: 12 microseconds of reading
+inline constexpr size_t bytes_worth_threads = 3 << 17;    ///< bytes of weights, or keys: 12 us of reading
 /// N rows with weights of so many bytes: from four rows on it is no more the reading that takes the time.
 inline bool worth_threads_in_linear(int64_t N, size_t bytes) {
   return bytes * size_t(std::max<int64_t>(1, N / 4)) > bytes_worth_threads;
@@ -64,7 +64,7 @@ void each(int64_t n, bool threads, const Work& work) {
   for (int64_t i = 0; i < n; ++i) work(n - 1 - i);
 }
 
-/// A smaller part of a weight's rows takes longer to find in memory than it saves.
+/// Rows of a weight in a small part, at least: four streams of eight.
 inline constexpr int64_t least_part = 32;
 
 /// work(first, last) for parts of [0, n) that begin at multiples of `grain`: one on each thread, and an eighth of all
