@@ -7,6 +7,7 @@
 #include "rungs/ops/dot.hpp"
 #include "rungs/ops/matmul.hpp"
 #include "rungs/ops/processor.hpp"
+#include "rungs/ops/tile_product.hpp"
 
 using namespace rungs;
 using namespace rungs::test;
@@ -133,6 +134,20 @@ TEST_CASE("dots of bf16: exact products do without, and what is no number stays 
   }
 }
 
+// So that neither x nor as many rows of the weight fit beside each other into a core's caches, and some are left over.
+TEST_CASE("tile registers: many rows of x with many of the weight") {
+  if (!uses_tiles()) {
+    MESSAGE("SKIPPED: the vector target has no tile registers");
+    return;
+  }
+  const int64_t N = 261, C = 2048, K = 273;
+  const Tensor x = random_tensor({N, C}, 1), weight = in_16_bits(random_tensor({K, C}, 2), DType::bf16);
+  Tensor out({N, K});
+  CpuOps().linear(out, x, weight, {});
+  const Expected e = linear_in_double(in_16_bits(x, DType::bf16), weight, {});
+  CHECK(difference(out, e.value, e.tolerance) == "");
+}
+
 TEST_CASE("a row's product is the same among few others and among many, on one thread and on all") {
   CpuOps ops;
   const int threads = omp_get_max_threads();
@@ -149,6 +164,7 @@ TEST_CASE("a row's product is the same among few others and among many, on one t
                                   {300, 2304, 37}}) {
       if (C % elements_of_block(dtype) != 0) continue;
       const auto way = [&, width = C](int64_t rows) {
+        if (!is_quantized(dtype) && takes_tiles(rows, width, dtype)) return 3 + (rows <= rows_in_two_parts);
         return (rows <= small_batch_rows(dtype)) + (takes_bf16_dots(dtype, width) && rows <= rows_in_two_parts);
       };
       const Tensor x = random_tensor({N, C}, 1), weight = random_weight({K, C}, 2, dtype);

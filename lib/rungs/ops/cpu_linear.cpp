@@ -4,19 +4,27 @@
 #include "rungs/ops/dot.hpp"
 #include "rungs/ops/matrix.hpp"
 #include "rungs/ops/packed_product.hpp"
+#include "rungs/ops/tile_product.hpp"
 
 namespace rungs {
 
+static bool in_tiles(const Tensor& x, const Tensor& weight) {
+  return takes_tiles(x.rows(), weight.cols(), weight.dtype());
+}
 static bool is_small(const Tensor& x, const Tensor& weight) { return x.rows() <= small_batch_rows(weight.dtype()); }
 
-/// x as some_columns() reads it beside this weight, until the next call.
+/// x as some_columns() reads it beside this weight, until the next call; in tiles with rows of zeros to fill the last.
 ConstTensor CpuOps::arranged(const Tensor& x, const Tensor& weight) {
   const int64_t N = x.rows(), floats = linear_workspace(N, x.cols(), weight.dtype()) / int64_t(sizeof(float));
   if (floats == 0) return x.view();
   need(arranged_, floats);
-  Tensor rows = arranged_.view_rows(0, floats).reshaped({N, floats / N});
-  const bool threads = x.count() > worth_threads;
-  if (is_small(x, weight))
+  const int64_t all = in_tiles(x, weight) ? in_whole_tiles(N) : N;
+  Tensor rows = arranged_.view_rows(0, floats).reshaped({all, floats / all});
+  const bool threads = x.count() > arranging_worth_threads;
+  if (in_tiles(x, weight))
+    in_parts(all, tile_rows, threads,
+             [&](int64_t first, int64_t last) { pack_tiles(rows, x, weight.dtype(), first, last); });
+  else if (is_small(x, weight))
     in_parts(N, 1, threads, [&](int64_t first, int64_t last) { arrange(rows, x, weight.dtype(), first, last); });
   else
     in_parts(rows.cols(), packed_at_a_time(), threads,
@@ -26,11 +34,16 @@ ConstTensor CpuOps::arranged(const Tensor& x, const Tensor& weight) {
 
 /// Columns [first, last) of out = x · weightᵀ, on the calling thread.  x: arranged
 static void some_columns(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last) {
+  if (in_tiles(x, weight)) return tile_product(out, x, weight, first, last);
   is_small(x, weight) ? small_batch_product(out, x, weight, first, last) : packed_product(out, x, weight, first, last);
 }
 
-/// Threads part at its multiples: packed_product computes 16 columns or so at a time, small_batch_product four.
-static int64_t column_grain(const Tensor& x, const Tensor& weight) { return is_small(x, weight) ? 4 : 16; }
+/// Threads part at its multiples: tile_product computes 32 columns at a time, packed_product 16 or so,
+/// small_batch_product four.
+static int64_t column_grain(const Tensor& x, const Tensor& weight) {
+  if (in_tiles(x, weight)) return 2 * tile_rows;
+  return is_small(x, weight) ? 4 : 16;
+}
 
 void CpuOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   require_linear(Place::host, out, x, weight, bias);

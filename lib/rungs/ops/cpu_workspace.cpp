@@ -3,12 +3,14 @@
 #include "rungs/ops/cpu_parts.hpp"
 #include "rungs/ops/dot.hpp"
 #include "rungs/ops/packed_product.hpp"
+#include "rungs/ops/tile_product.hpp"
 
 namespace rungs {
 
 int threads_of_cpu() { return omp_get_max_threads(); }
 
 int64_t linear_workspace(int64_t N, int64_t C, DType weight) {
+  if (takes_tiles(N, C, weight)) return in_whole_tiles(N) * tiled_floats(C, weight) * int64_t(sizeof(float));
   const bool is_small = N <= small_batch_rows(weight);
   return N * (is_small ? arranged_floats(N, C, weight) : floats_of_packed(C, weight)) * int64_t(sizeof(float));
 }

@@ -48,15 +48,6 @@ constexpr int64_t chunk = 1024, rows_at_a_time = 64, in_cache = 1 << 17;
 /// Bytes of a weight that a core's own caches hold.
 constexpr int64_t nearby = 1 << 19;
 
-/// Where one block alone reads a row, it asks for what comes so many bytes later. A request keeps one of a core's few
-/// places for lines that are on their way until memory has answered. So where the processor itself sees far enough
-/// ahead, and brings lines as near as the second cache, a block asks only for what should be there by now.
-#if HWY_TARGET <= HWY_AVX3
-constexpr int64_t bytes_later = 256;
-#else
-constexpr int64_t bytes_later = 2048;
-#endif
-
 /// Half p of the next 2·lanes() elements of a row, as f32.
 template <int p>
 static HWY_INLINE Vector half(const float* w) {
@@ -245,7 +236,7 @@ static HWY_INLINE void dots(float* out, int64_t out_stride, const float* x, int6
     const int64_t depth = some * C > in_cache ? chunk : C;
     for (int64_t c = 0; c < C; c += depth) {
       const int64_t elements = std::min(depth, C - c), share = elements * bytes / parts;
-      const Ask ask{parts == 1 ? bytes_later : w_stride * bytes, 2 * lanes() * bytes / parts};
+      const Ask ask{parts == 1 ? bytes_asked_ahead() : w_stride * bytes, 2 * lanes() * bytes / parts};
       for (int64_t b = 0; b < quarter; ++b) {
         FourRows<W> rows;  // the b-th of each quarter; where one has no more, that of the quarter before once more
         for (int64_t i = 0, k = b; i < 4; ++i, k += quarter) {
@@ -306,21 +297,10 @@ static void round_row([[maybe_unused]] float* out, [[maybe_unused]] const float*
 #endif
 }
 
-/// out = x in two bf16 that add up to 17 bits of it: pairs of the upper parts, pairs of the lower ones, and so on.
+/// out = x in two bf16.
 static void upper_and_lower([[maybe_unused]] float* out, [[maybe_unused]] const float* x, [[maybe_unused]] int64_t C) {
 #if RUNGS_DOT_INSTRUCTIONS
-  const Lanes d;
-  const auto rest = [=](Vector v, hn::Vec<Pairs> upper) HWY_ATTR {  // of what is no finite number there is none
-    const Vector left = hn::Sub(v, hn::BitCast(d, upper));
-    return rounded(hn::IfThenElseZero(hn::IsFinite(left), left));
-  };
-  for (int64_t c = 0; c < C; c += 2 * lanes()) {
-    Vector even, odd;
-    hn::LoadInterleaved2(d, x + c, even, odd);
-    const auto upper_even = rounded(even), upper_odd = rounded(odd);
-    hn::StoreU(hn::BitCast(d, paired(upper_even, upper_odd)), d, out + c);
-    hn::StoreU(hn::BitCast(d, paired(rest(even, upper_even), rest(odd, upper_odd))), d, out + c + lanes());
-  }
+  for (int64_t c = 0; c < C; c += 2 * lanes()) two_parts(out + c, out + c + lanes(), x + c);
 #endif
 }
 

@@ -63,6 +63,32 @@ inline void round_pairs(float* out, const float* x, int64_t n) {
   }
 }
 
+/// The same where the processor rounds by itself (AVX-512 BF16). It takes what is below 2^-126 as 0, as its products
+/// do.
+inline void round_pairs_by_instruction(float* out, const float* x, int64_t n) {
+  const hn::ScalableTag<float> d;
+  for (int64_t i = 0; i < n; i += int64_t(hn::Lanes(d))) {
+    const auto first = hn::LoadU(d, x + 2 * i), second = hn::LoadU(d, x + 2 * i + int64_t(hn::Lanes(d)));
+    auto both = first;
+    asm("vcvtne2ps2bf16 %1, %2, %0" : "=v"(both.raw) : "v"(first.raw), "v"(second.raw));
+    hn::StoreU(both, d, out + i);
+  }
+}
+
+/// Two vectors of x in two bf16 that add up to 17 bits of it: pairs of the upper parts, and of the lower ones.
+HWY_INLINE void two_parts(float* upper, float* lower, const float* x) {
+  const hn::ScalableTag<float> d;
+  const auto rest = [=](hn::Vec<hn::ScalableTag<float>> v, hn::Vec<Pairs> of_v) HWY_ATTR {
+    const auto left = hn::Sub(v, hn::BitCast(d, of_v));  // of what is no finite number there is none
+    return rounded(hn::IfThenElseZero(hn::IsFinite(left), left));
+  };
+  hn::Vec<hn::ScalableTag<float>> even, odd;
+  hn::LoadInterleaved2(d, x, even, odd);
+  const auto upper_even = rounded(even), upper_odd = rounded(odd);
+  hn::StoreU(hn::BitCast(d, paired(upper_even, upper_odd)), d, upper);
+  hn::StoreU(hn::BitCast(d, paired(rest(even, upper_even), rest(odd, upper_odd))), d, lower);
+}
+
 }  // namespace rungs::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif

@@ -6,6 +6,7 @@
 #define RUNGS_PANEL_INL_HPP
 #endif
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -86,6 +87,31 @@ HWY_INLINE void transpose(const uint8_t* const* quad, int64_t stride, hn::Vec<Pa
   out[0] = hn::InterleaveLower(d, lower_even, lower_odd), out[1] = hn::InterleaveUpper(d, lower_even, lower_odd);
   out[2] = hn::InterleaveLower(d, upper_even, upper_odd), out[3] = hn::InterleaveUpper(d, upper_even, upper_odd);
 }
+
+#if HWY_TARGET <= HWY_AVX3
+
+/// Asks for what will be written to so many rows of out, the pages of which the processor may have to look up first.
+HWY_INLINE void ask_for(float* out, int64_t out_stride, int64_t rows) {
+  for (int64_t n = 0; n < rows; ++n) hwy::Prefetch(out + n * out_stride);
+}
+
+/// out[n, k] = sums[k, n] for all k and n below 16 that are rows of w and of x.
+HWY_INLINE void store_transposed(float* out, int64_t out_stride, const float* sums, int64_t rows_of_w,
+                                 int64_t rows_of_x) {
+  const PanelLanes d;
+  const auto columns = hn::FirstN(d, size_t(rows_of_w));
+  const uint8_t* quad[4];
+  for (int64_t i = 0; i < 4; ++i) quad[i] = reinterpret_cast<const uint8_t*>(sums + 64 * i);
+  for (int64_t n = 0; n < rows_of_x; n += 4) {
+    hn::Vec<PanelBits> rows[4];
+    transpose(quad, 64, rows);
+    for (int64_t i = 0; i < std::min<int64_t>(4, rows_of_x - n); ++i)
+      hn::BlendedStore(hn::BitCast(d, rows[i]), columns, d, out + (n + i) * out_stride);
+    for (int64_t i = 0; i < 4; ++i) quad[i] += 16;
+  }
+}
+
+#endif
 
 #endif
 

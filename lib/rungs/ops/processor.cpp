@@ -1,6 +1,14 @@
 // Compiled as dot.cpp is, so that both know the same targets.
 #include "rungs/ops/processor.hpp"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include <fmt/format.h>
 #include <hwy/targets.h>
 
@@ -28,6 +36,45 @@ static std::atomic<bool>& bf16_dot() {
   return there;
 }
 
+/// Linux lends the tile registers to programs that ask.
+static bool has_tiles() {
+#if HWY_ARCH_X86_64 && defined(__linux__)
+  constexpr unsigned bf16 = 1u << 22, tile = 1u << 24, int8 = 1u << 25, all = bf16 | tile | int8;
+  constexpr long ask_for_state = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return has_bf16_dot() && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & all) == all &&
+         syscall(SYS_arch_prctl, ask_for_state, tile_data) == 0;
+#else
+  return false;
+#endif
+}
+
+static std::atomic<bool>& tiles() {
+  static std::atomic<bool> there = has_tiles();
+  return there;
+}
+
+bool uses_tiles() { return tiles(); }
+
+/// Family 25 of AMD has AVX-512 from Zen 4 on.
+static bool is_zen4() {
+#if HWY_ARCH_X86_64
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (!__builtin_cpu_is("amd") || __get_cpuid(1, &a, &b, &c, &d) == 0) return false;
+  return (a >> 8 & 15) + (a >> 20 & 255) == 25 && __builtin_cpu_supports("avx512f");
+#else
+  return false;
+#endif
+}
+
+/// A request keeps one of a core's few places for lines that are on their way until memory has answered. Zen 4 sees far
+/// enough ahead by itself, and brings lines as near as its second cache: there it pays to ask only for what should be
+/// in it by now.
+int64_t bytes_asked_ahead() {
+  static const int64_t bytes = is_zen4() ? 256 : 2048;
+  return bytes;
+}
+
 static std::atomic<bool> exact = false;
 
 bool uses_bf16_dot() { return bf16_dot() && !exact; }
@@ -35,30 +82,38 @@ bool uses_bf16_dot() { return bf16_dot() && !exact; }
 void use_exact_products(bool wanted) { exact = wanted; }
 bool exact_products() { return exact; }
 
+/// Highway does not know of tile registers: they stand for a target of their own, before the best of its.
+constexpr const char* tiles_name = "AMX";
+
 std::vector<VectorTarget> vector_targets() {
   const int64_t here = hwy::SupportedTargets(), used = best_of(HWY_TARGETS & here);
   std::vector<VectorTarget> list;
+#if HWY_ARCH_X86_64
+  list.push_back({tiles_name, has_tiles(), tiles()});
+#endif
   for (int64_t left = HWY_TARGETS; left != 0; left &= left - 1) {
     const int64_t target = best_of(left);
-    list.push_back({hwy::TargetName(target), (target & here) != 0, target == used});
+    list.push_back({hwy::TargetName(target), (target & here) != 0, target == used && !tiles()});
   }
   return list;
 }
 
 void use_vector_target(const std::string& name) {
-  const int64_t here = hwy::SupportedTargets();
   std::string names;
-  for (int64_t left = HWY_TARGETS & here; left != 0; left &= left - 1) {
-    const int64_t target = best_of(left);
-    if (hwy::TargetName(target) == name) {
-      hwy::SetSupportedTargetsForTest(target);
-      hwy::GetChosenTarget().Update(target);
-      bf16_dot() = has_bf16_dot();
-      return;
-    }
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", hwy::TargetName(target));
+  bool runs = false;
+  for (const VectorTarget& t : vector_targets()) {
+    if (!t.runs_here) continue;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", t.name);
+    runs = runs || t.name == name;
   }
-  throw UsageError(fmt::format("no vector target {} here; this processor runs {}", name, names));
+  if (!runs) throw UsageError(fmt::format("no vector target {} here; this processor runs {}", name, names));
+  const int64_t here = HWY_TARGETS & hwy::SupportedTargets();
+  int64_t wanted = best_of(here);  // beside tile registers
+  for (int64_t left = here; left != 0; left &= left - 1)
+    if (hwy::TargetName(best_of(left)) == name) wanted = best_of(left);
+  hwy::SetSupportedTargetsForTest(wanted);
+  hwy::GetChosenTarget().Update(wanted);
+  bf16_dot() = has_bf16_dot(), tiles() = name == tiles_name;
 }
 
 std::string baseline() { return *RUNGS_BASELINE ? RUNGS_BASELINE : "the compiler's own choice"; }

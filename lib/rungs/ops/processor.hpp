@@ -1,6 +1,7 @@
 /// The processor: what this program needs of it, and which vectors of it the library uses.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -8,7 +9,7 @@ namespace rungs {
 
 /// One of the kinds of processors that Highway compiled the products for.
 struct VectorTarget {
-  std::string name;  ///< as Highway calls it: "AVX2", "AVX3_DL", "NEON"
+  std::string name;  ///< as Highway calls it: "AVX2", "AVX3_DL", "NEON"; "AMX": the best of them and tile registers
   bool runs_here;    ///< on this processor
   bool used;         ///< chosen
 };
@@ -23,6 +24,13 @@ void use_vector_target(const std::string& name);
 /// Whether products with bf16 weights take the processor's dot product of bf16, which computes twice what others do: it
 /// has one (AVX-512 BF16), and exact products are not asked for.
 bool uses_bf16_dot();
+
+/// Whether products take the processor's tile registers (Intel's AMX; ops/tile_registers.hpp).
+bool uses_tiles();
+
+/// Where one block alone reads a row of a weight, it asks for what comes so many bytes later: as was measured best on
+/// this kind of processor (bench/README.md).
+int64_t bytes_asked_ahead();
 
 /// From now on x stays in f32 beside bf16 weights, however many rows it has: here and on a GPU.
 void use_exact_products(bool exact = true);

@@ -422,6 +422,8 @@ HWY_EXPORT(product_q4_k);
 HWY_EXPORT(product_q6_k);
 HWY_EXPORT(quantize_row);
 
+void quantize_elements(float* out, const float* x, int64_t n) { HWY_DYNAMIC_DISPATCH(quantize_row)(out, x, n); }
+
 void quantize_rows(Tensor& out, const Tensor& x, int64_t first, int64_t last) {
   for (int64_t n = first; n < last; ++n)
     HWY_DYNAMIC_DISPATCH(quantize_row)(out.data() + n * out.cols(), x.data() + n * x.cols(), x.cols());

@@ -14,6 +14,9 @@ inline int64_t quantized_floats(int64_t C) { return C / block_elements * (block_
 /// an infinity has the scale NaN.  out: (N, quantized_floats); x: (N, C).
 void quantize_rows(Tensor& out, const Tensor& x, int64_t first, int64_t last);
 
+/// out = n elements of a row, quantized; n is a multiple of block_elements.
+void quantize_elements(float* out, const float* x, int64_t n);
+
 /// Columns [first, last) of out = x · weightᵀ, on the calling thread.  out: (N, K) f32; x: (N, quantized_floats of C)
 /// from quantize_rows; weight: (K, C) quantized. The sum of a block is exact; an element adds its blocks' sums, each
 /// times both scales, from the first to the last in f32, whatever N and the columns are.
