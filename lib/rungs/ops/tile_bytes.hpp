@@ -7,8 +7,10 @@
 
 namespace rungs {
 
-/// As tile_product and pack_tiles say.
+/// As tile_product says.
 void tile_product_of_bytes(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last);
+
+/// As pack_tiles says.
 void pack_tiles_of_bytes(Tensor& out, const Tensor& x, int64_t first, int64_t last);
 
 /// Floats of a packed row of C: of each block four bytes a float, and its scale.

@@ -7,7 +7,8 @@
 
 namespace rungs {
 
-inline constexpr int64_t tile_rows = 16, bytes_of_tile_row = 64;
+inline constexpr int64_t tile_rows = 16;          ///< of a register, at most
+inline constexpr int64_t bytes_of_tile_row = 64;  ///< at most
 
 #if defined(__x86_64__)
 
