@@ -297,7 +297,7 @@ static void round_row([[maybe_unused]] float* out, [[maybe_unused]] const float*
 #endif
 }
 
-/// out = x in two bf16.
+/// out = x in two bf16, a vector of upper parts and one of lower ones in turn (two_parts()).
 static void upper_and_lower([[maybe_unused]] float* out, [[maybe_unused]] const float* x, [[maybe_unused]] int64_t C) {
 #if RUNGS_DOT_INSTRUCTIONS
   for (int64_t c = 0; c < C; c += 2 * lanes()) two_parts(out + c, out + c + lanes(), x + c);

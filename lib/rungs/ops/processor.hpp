@@ -7,7 +7,7 @@
 
 namespace rungs {
 
-/// One of the kinds of processors that Highway compiled the products for.
+/// One of the kinds of processors that the products are compiled for.
 struct VectorTarget {
   std::string name;  ///< as Highway calls it: "AVX2", "AVX3_DL", "NEON"; "AMX": the best of them and tile registers
   bool runs_here;    ///< on this processor

@@ -34,7 +34,7 @@ constexpr int64_t kept_near = 1 << 20;
 void set_shapes(int64_t rows_of_w) {
   TileShapes shapes;
   for (int i = 0; i < 2; ++i) {
-    const int64_t rows = i == 0 || rows_of_w <= tile_rows ? std::min(rows_of_w, tile_rows) : rows_of_w - tile_rows;
+    const int64_t rows = i == 1 && rows_of_w > tile_rows ? rows_of_w - tile_rows : std::min(rows_of_w, tile_rows);
     for (int j = 0; j < 2; ++j) shapes.set(2 * i + j, rows);
     shapes.set(4 + i, rows), shapes.set(6 + i, pairs_of_tile);
   }
@@ -48,7 +48,8 @@ void multiply(float (&sums)[4][tile_rows * tile_rows], const uint8_t* w, int64_t
               int64_t row_bytes) {
   const uint8_t* w_2 = rows_of_w > tile_rows ? w + tile_rows * row_bytes : w;
   const float* x_2 = x + tile_rows * row_bytes / 4;
-  zero_tile<0>(), zero_tile<1>(), zero_tile<2>(), zero_tile<3>();
+  zero_tile<0>(), zero_tile<2>();
+  if (two_of_x) zero_tile<1>(), zero_tile<3>();
   for (int64_t c = 0; c < row_bytes; c += bytes_of_tile_row) {
     load_tile<4>(w + c, row_bytes);
     load_tile<6>(x + c * tile_rows / 4, bytes_of_tile_row);

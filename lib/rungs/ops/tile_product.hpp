@@ -1,5 +1,5 @@
-/// Products in the processor's tile registers (ops/tile_registers.hpp). They multiply sixteen times what its vectors
-/// do, so that up to a hundred rows of x or so it is the reading of the weight that takes the time.
+/// Products in the processor's tile registers (ops/tile_registers.hpp). They multiply several times what its vectors
+/// do: beside weights in bf16 sixteen rows of x take hardly longer than the reading of the weight (bench/README.md).
 #pragma once
 
 #include <cstdint>
