@@ -95,12 +95,17 @@ void preempt(Blocks& blocks, Request& request) {
 }
 
 /// The table holds `missing` blocks more. False where the request has to wait.
+/// \throws Error where a preempted request gives no block back: this would never end
 static bool reserve(std::vector<Request>& requests, int64_t i, int64_t missing, Blocks& blocks) {
   while (!take(blocks, requests[size_t(i)].table, missing)) {
     const int64_t victim = newest(requests);
     if (victim < i) return false;  // older requests keep their blocks
-    preempt(blocks, requests[size_t(victim)]);
+    Request& last = requests.at(size_t(victim));
+    const size_t held = last.table.size();
+    preempt(blocks, last);
     if (victim == i) return false;
+    if (last.table.size() >= held)
+      throw Error("Request " + std::to_string(last.id) + " was preempted and gave no block back.");
   }
   return true;
 }

@@ -6,7 +6,7 @@
 
 namespace lesson_26 {
 
-/// Seconds that a rank waits for another: a wrong solution may leave one alone.
+/// Seconds that a rank waits for another that has not ended, as one in an endless loop.
 static constexpr double patience = 2;
 
 /// What one rank gives to `each`: its end of the communicator, and where its answer goes.

@@ -26,6 +26,21 @@ static void record(Recording& rec, const char* name, const Tokens& values) {
   rec.output(name, Tensor::view_of(values.data(), {int64_t(values.size())}, DType::i32));
 }
 
+/// Rows that are rolled back although they are right change no text and no counts: only time is lost.
+static void check_rows(const Reader& reader, const char* whose) {
+  if (reader.again > 0)
+    throw Error(fmt::format("{} read {} rows again that its cache had: only tokens that were not kept are rolled back.",
+                            whose, reader.again));
+}
+
+/// The same of the draft, whose calls are in no counts. drafted: how many tokens it had to guess.
+static void check_draft(const Reader& draft, int64_t drafted) {
+  if (draft.calls > drafted)
+    throw Error(
+        fmt::format("The draft was called {} times for {} tokens: once for each is enough.", draft.calls, drafted));
+  check_rows(draft, "The draft");
+}
+
 void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
   int64_t drawn = 0;
   const Draw draw = [&] { return in["draws"].value(drawn++); };
@@ -57,7 +72,7 @@ void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
       Tensor q({k, model.config().vocab_size});  // (k, V)
       record(rec, "drafted", pieces.guess(draft, prompt, k, q, draw));
       rec.output("q", q);
-      return;
+      return check_draft(draft, k);
     }
     GenerateOptions options{.sampling = sampling, .max_tokens = int64_t(in.scalar("max_tokens"))};
     options.stop = model.config().eos;
@@ -65,6 +80,8 @@ void run(const CaseInput& in, const Pieces& pieces, Recording& rec) {
     record(rec, "tokens", pieces.generate(reader, draft, prompt, options, k, draw, counts));
     const int64_t calls = reader.calls;  // as the model counts them, which the learner's file cannot
     record(rec, "counts", {int32_t(counts.drafted), int32_t(counts.kept), int32_t(calls)});
+    check_rows(reader, "The model");
+    check_draft(draft, counts.drafted);
   }
 }
 

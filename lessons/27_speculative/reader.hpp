@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -41,15 +42,18 @@ struct Reader {
     for (int64_t i = 0; i < n; ++i)
       probabilities({&out(i, 0), size_t(V)}, std::span<const float>(host).subspan(size_t(i * V), size_t(V)), sampling,
                     order);
-    cached = T, ++calls;
+    again += std::max<int64_t>(0, std::min(T - n, longest) - cached);
+    cached = T, longest = std::max(longest, T), ++calls;
     return out;
   }
 
   Model& model;
   SampleOptions sampling;
   KvCache cache;
-  int64_t cached = 0;  ///< the rows of tokens 0, ..., cached - 1 are there
-  int64_t calls = 0;   ///< of the model, until now
+  int64_t cached = 0;   ///< the rows of tokens 0, ..., cached - 1 are there
+  int64_t calls = 0;    ///< of the model, until now
+  int64_t longest = 0;  ///< the most tokens that were ever cached
+  int64_t again = 0;    ///< rows read a second time that no distribution was asked of: rolled back for nothing
 };
 
 }  // namespace lesson_27::given

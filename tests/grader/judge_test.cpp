@@ -176,7 +176,7 @@ TEST_CASE("shapes, missing rows, rows too many, nothing at all") {
   Outcome few;
   add_call(few, c, 0, 2);
   const Verdict v_few = judge(std::move(few), c);
-  CHECK(v_few.summary == "2 of 5 rows of out came back");
+  CHECK(v_few.summary == "out: its shape is (2, 3), wanted (5, 3)");
   CHECK(std::isinf(v_few.fraction));  // two right rows are no answer that is within the tolerance
   Outcome many = whole(c);
   many.recording.output("out", rows_of(c, "out", 0, 1));
@@ -184,6 +184,57 @@ TEST_CASE("shapes, missing rows, rows too many, nothing at all") {
   Outcome none;
   none.how = Outcome::done;
   CHECK(judge(std::move(none), c).summary == "0 of 5 rows of out came back");
+}
+
+TEST_CASE("a tap that lacks rows is the first that differs, unless it was left out of a call or the run broke off") {
+  const Case c = small_case();
+  const auto told = [&](std::vector<int64_t> calls, std::vector<int64_t> rows_of_q, Outcome::How how = Outcome::done) {
+    Outcome o;
+    int64_t first = 0, first_q = 0;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      if (rows_of_q[i] > 0) o.recording.add("q", rows_of(c, "q", first_q, rows_of_q[i]), false);
+      o.recording.output("out", rows_of(c, "out", first, calls[i]));
+      first += calls[i], first_q += rows_of_q[i];
+    }
+    writable(o.recording.pieces.back().value)(0, 0) = 99;
+    o.how = how;
+    return describe(judge(std::move(o), c), c);
+  };
+  CHECK(told({5}, {5}) == Contains("  q is right.\n  out is the first tensor that differs: 1 of 15 values."));
+  CHECK(told({5}, {3}) == Contains("  q is the first tensor that differs: its shape is (3, 2), wanted (5, 2).\n"));
+  CHECK(told({3, 2}, {3, 1}) ==
+        Contains("q is the first tensor that differs: its shape is (4, 2) in all, wanted (5, 2)."));
+  CHECK(told({3, 2}, {3, 0}) == Contains("out is the first tensor that differs: 1 of 6 values."));
+  CHECK(told({5}, {3}, Outcome::threw) == Contains("  q is right.\n"));
+}
+
+TEST_CASE("of a matrix with more or fewer rows those around the first that differs are shown") {
+  Case c;
+  c.references.push_back(reference("fed", {6, 2}, {"piece", "column"}, true));
+  const auto told = [&](int64_t rows, int64_t wrong_row) {
+    Tensor got({rows, 2});
+    for (int64_t i = 0; i < got.count(); ++i) got.flat(i) = float(i);
+    if (wrong_row >= 0) got(wrong_row, 1) = 70;
+    Outcome o;
+    o.how = Outcome::done;
+    o.recording.output("fed", got);
+    return describe(judge(std::move(o), c), c);
+  };
+  CHECK(told(7, 0) ==
+        "  fed is the first tensor that differs: its shape is (7, 2), wanted (6, 2).\n"
+        "\n      yours                reference\n"
+        "            0       70           0        1\n"
+        "            2        3           2        3\n"
+        "            4        5           4        5\n"
+        "            6        7           6        7\n");
+  CHECK(told(7, 5) == Contains("  From piece 5 on:\n"
+                               "\n      yours                reference\n"
+                               "           10       70          10       11\n"
+                               "           12       13\n"));
+  CHECK(told(5, -1) == Contains("  From piece 5 on:\n"
+                                "\n      yours                reference\n"
+                                "                                10       11\n"));
+  CHECK(told(0, -1) == Contains("its shape is (0, 2), wanted (6, 2).\n\n      yours "));
 }
 
 TEST_CASE("a tap is no output, and an output of another name counts for nothing") {
@@ -214,6 +265,11 @@ TEST_CASE("endings") {
   CHECK_FALSE(judge(ended(Outcome::died), error).pass);
   CHECK(judge(ended(Outcome::not_written), error).summary == "not written yet: boom");
   CHECK(judge(ended(Outcome::threw), c).summary == "It threw: boom");
+  Outcome threw_a_number = ended(Outcome::threw);
+  threw_a_number.no_exception = true;
+  const Verdict unearned = judge(std::move(threw_a_number), error);
+  CHECK_FALSE(unearned.pass);
+  CHECK(unearned.summary == "It threw boom; it must throw an exception: token id 30 is not below 30");
   CHECK(judge(ended(Outcome::died), c).summary == "boom");
   Outcome right_and_dead = whole(c);
   right_and_dead.how = Outcome::died;

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <regex>
@@ -91,7 +92,7 @@ void check_each(bool enclosed) {
     {"throws_40000_letters", Outcome::threw, "It threw: xxxx"},
     {"throws_commands_of_a_terminal", Outcome::threw, "It threw:  [2J Pass rate: 100.00%"},
     {"throws_what_is_no_utf8", Outcome::threw, "It threw: "},
-    {"throws_a_number", Outcome::threw, "something that is not a std::exception"},
+    {"throws_a_number", Outcome::threw, "something that is not a std::exception (its type is int)"},
     {"throws_where_none_may_pass", Outcome::died, "It crashed: Aborted (signal 6)"},
     {"closes_everything", Outcome::died, "It closed the pipe to the grader"},
     {"leaves_slowly", Outcome::died, "It ended the process, with exit(3)"},
@@ -171,6 +172,22 @@ TEST_CASE("on a GPU what one case broke is whole again in the next") {
   CHECK(gpu.passed < gpu.total);
   CHECK(processor.passed < gpu.passed);
   CHECK(gpu.seven_passed);
+}
+
+TEST_CASE("where a case must throw, an exception is right, and a number is not") {
+  const std::vector<Case> cases = cases_of(lesson_called("06_causal_mask"), Suite::evaluate);
+  const auto of_seven = [](const Case& c) { return c.input.name == "07_attend_seven_tokens"; };
+  Case c = std::find_if(cases.begin(), cases.end(), of_seven)->copy();
+  c.error = "seven are too many";
+  const auto judged = [&](const char* version) {
+    return judge(Runner(program("hostile_06"), version).run(c.input), c);
+  };
+  CHECK(judged("throws_what_is_no_utf8").pass);
+  const Verdict number = judged("throws_a_number");
+  CHECK_FALSE(number.pass);
+  CHECK(number.summary ==
+        "It threw something that is not a std::exception (its type is int); it must throw an exception: "
+        "seven are too many");
 }
 
 TEST_CASE("printing is cut off, and costs nothing else") {

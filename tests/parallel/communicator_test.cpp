@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "rungs/parallel/thread_ranks.hpp"
@@ -103,6 +104,20 @@ TEST_CASE("a rank that does not answer is named, the others end, and it hears so
   };
   CHECK_THROWS_WITH_AS(run_ranks(3, work, 0.5), Contains("rank 1 has not answered for 0.5 s"), RankLost);
   CHECK(late_heard.ends_with("rank 1 has not answered for 0.5 s"));
+}
+
+TEST_CASE("a rank that ends while another waits for it is noticed at once") {
+  for (const int ranks : {2, 3, 4}) {
+    const auto work = [](Communicator& c) {
+      std::vector<float> x(8, 1.0f);
+      c.all_reduce(x);
+      if (c.rank() == 0) c.all_reduce(x);
+    };
+    const auto begun = std::chrono::steady_clock::now();
+    CHECK_THROWS_WITH_AS(run_ranks(ranks, work, 30),
+                         "rank 1 has ended, and another waits for it: wanted the same calls on every rank", RankLost);
+    CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(10));
+  }
 }
 
 TEST_CASE("ranks that call different things are told so") {

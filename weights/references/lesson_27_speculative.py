@@ -138,6 +138,21 @@ def accept_cases(lesson):
     add("greedy", "a model that is certain: kept only where it says the same", lambda rng: (one(2), distribution(rng, V)))
 
 
+def edge_cases(lesson):
+    """A draw that is the ratio itself, which is exact in every dtype: the token is kept below the ratio, and not at it."""
+    def run_accept_exactly(record, a, model):
+        run_accept(record, a, model)
+        record.margin = None  # there is none
+
+    never, half, double, fourfold = 0, 1, 2, 3  # the tokens by their ratios
+    p, q = np.float32([0, 0.25, 0.25, 0.5]), np.float32([0.25, 0.5, 0.125, 0.125])
+    lesson.add("accept_at_the_ratio", "accept", "kept below the ratio and not at it: at the draw 0 what the model never says is not kept",
+               {"p": p, "q": q, "tokens": integers(never, never, half, half, half, double, fourfold),
+                "draws": np.float64([0, 0.25, 0.25, 0.5, 0.75, 0, 0.75])}, run_accept_exactly)
+    lesson.add("verify_never_said", "verify", "a token that the model never says is replaced, at the draw 0, too",
+               {"p": np.stack([p, p]), "q": q[None], "drafted": integers(never), "draws": np.float64([0, 0.125])}, run_verify)
+
+
 def residual_cases(lesson):
     V, = lesson.size(6)
 
@@ -266,6 +281,7 @@ def cases(lesson):
     residual_cases(lesson)
     verify_cases(lesson)
     text_cases(lesson)
+    edge_cases(lesson)
 
 
 def make(root, seed):

@@ -57,13 +57,13 @@ struct WrongTap {
 };
 
 WrongTap first_wrong_tap(const Outcome& outcome, const Case& c) {
-  for (const Compared& p : compare_all(outcome.recording, c))
+  for (const Compared& p : compare_all(outcome, c))
     if (!p.comparison.pass) return {p.name, p.first_row, p.got};
   return {"", 0, nullptr};
 }
 
 bool gives_tap(const Outcome& outcome, const Case& c, const WrongTap& wanted) {
-  for (const Compared& p : compare_all(outcome.recording, c))
+  for (const Compared& p : compare_all(outcome, c))
     if (p.name == wanted.name && p.first_row == wanted.first_row)
       return same_values(*p.got, *wanted.value, p.reference);
   return false;
@@ -75,7 +75,7 @@ std::string base_name(const std::string& tap) { return tap.substr(tap.rfind('.')
 /// Whether a run shows this step under a name that the reference has: a learner may have removed a tap, or the layer's
 /// name with it, from one function and not from another.
 bool shows_step(const Outcome& outcome, const Case& c, const std::string& step) {
-  const std::vector<Compared> all = compare_all(outcome.recording, c);
+  const std::vector<Compared> all = compare_all(outcome, c);
   return std::any_of(all.begin(), all.end(), [&](const Compared& p) { return base_name(p.name) == step; });
 }
 
@@ -172,7 +172,7 @@ FreshRead reads_fresh_memory(Runner& mine, const Outcome& judged, const Case& c)
   const Outcome& with_zeros = zeros_verdict.outcome;
   if (zeros_verdict.pass) return FreshRead::right_with_zeros;
   if (with_zeros.how != judged.how || judged.how == Outcome::threw) return FreshRead::none;
-  const std::vector<Compared> all = compare_all(with_zeros.recording, c);
+  const std::vector<Compared> all = compare_all(with_zeros, c);
   if (judged.how == Outcome::not_written &&
       std::all_of(all.begin(), all.end(), [](const Compared& p) { return p.comparison.pass; }))
     return FreshRead::right_with_zeros;

@@ -21,7 +21,7 @@ std::string pass_rate(size_t passed, size_t total) {
 static bool is_wrong(const Verdict& v, const Case& c) {
   if (v.saved_alone) return false;
   if (v.pass || v.outcome.how != Outcome::not_written) return !v.pass;
-  const std::vector<Compared> all = compare_all(v.outcome.recording, c);
+  const std::vector<Compared> all = compare_all(v.outcome, c);
   return std::any_of(all.begin(), all.end(), [](const Compared& p) { return !p.comparison.pass; });
 }
 

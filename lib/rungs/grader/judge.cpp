@@ -84,6 +84,39 @@ std::vector<Compared> compare_all(const Recording& recording, const Case& c) {
   return all;
 }
 
+/// Says of a piece, the last of its tensor, that all pieces together have fewer rows than the reference.
+static void note_missing_rows(Compared& p, int64_t rows) {
+  const Shape& piece = p.got->shape();
+  std::vector<int64_t> together;
+  for (int i = 0; i < piece.rank(); ++i) together.push_back(i == row_dim(p.reference->dims) ? rows : piece[i]);
+  p.comparison.pass = false, p.comparison.fraction = HUGE_VAL;  // no tolerance covers rows that did not come
+  p.comparison.shape_problem = fmt::format("its shape is {}{}, wanted {}", to_string(Shape(together)),
+                                           p.first_row > 0 ? " in all" : "", to_string(p.reference->value.shape()));
+}
+
+std::vector<Compared> compare_all(const Outcome& outcome, const Case& c) {
+  std::vector<Compared> all = compare_all(outcome.recording, c);
+  if (outcome.how != Outcome::done) return all;
+  struct Pieces {
+    size_t count = 0;
+    Compared* last = nullptr;
+  };
+  std::map<std::string, Pieces> tensors;
+  size_t calls = 0;
+  for (Compared& p : all) {
+    Pieces& of = tensors[p.name];
+    ++of.count, of.last = &p;
+    calls = std::max(calls, of.count);
+  }
+  for (const auto& [name, of] : tensors) {
+    const Reference& r = *of.last->reference;
+    const int64_t rows = of.last->first_row + rows_of(*of.last->got, r.dims);
+    const bool left_out = !r.is_output && of.count < calls;  // of some calls: the learner may remove a tap anywhere
+    if (of.last->comparison.pass && !left_out && rows < rows_of(r.value, r.dims)) note_missing_rows(*of.last, rows);
+  }
+  return all;
+}
+
 static std::string plural(int64_t n, const char* word) { return fmt::format("{} {}{}", n, word, n == 1 ? "" : "s"); }
 
 static std::string what_is_wrong(const Compared& p) {
@@ -110,8 +143,11 @@ static Verdict judge_ending(const Outcome& outcome, const Case& c) {
       if (should_throw) v.summary = "It returned as if all were well; it must throw: " + c.error;
       break;
     case Outcome::threw:
-      v.pass = should_throw;
-      if (!should_throw) v.summary = "It threw: " + outcome.says;
+      v.pass = should_throw && !outcome.no_exception;
+      if (!should_throw)
+        v.summary = "It threw: " + outcome.says;
+      else if (outcome.no_exception)
+        v.summary = fmt::format("It threw {}; it must throw an exception: {}", outcome.says, c.error);
       break;
     case Outcome::not_written:
       v.summary = "not written yet: " + outcome.says;
@@ -140,7 +176,7 @@ Verdict judge(Outcome outcome, const Case& c) {
     if (v.pass) v.pass = false, v.summary = why;
   };
   std::map<std::string, int64_t> rows;
-  for (const Compared& p : compare_all(outcome.recording, c)) {
+  for (const Compared& p : compare_all(outcome, c)) {
     if (!p.reference->is_output) continue;
     if (!p.comparison.pass) fail(what_is_wrong(p));
     v.fraction = std::max(v.fraction, p.comparison.fraction);
@@ -161,6 +197,30 @@ Verdict judge(Outcome outcome, const Case& c) {
   return v;
 }
 
+/// What fits beside the reference: so many rows and columns.
+static constexpr int64_t most_beside = 4;
+
+/// Rows of two matrices of as many columns side by side, from `first` on. Either may end before the other.
+static std::string rows_beside(const Tensor& got, const Tensor& want, int64_t first) {
+  const int64_t C = want.cols(), last = std::min(std::max(got.rows(), want.rows()), first + most_beside);
+  size_t width = 9;
+  for (const Tensor* t : {&got, &want})
+    for (int64_t i = first * C; i < std::min(last, t->rows()) * C; ++i)
+      width = std::max(width, element(*t, i).size() + 2);
+  const auto row = [&](const Tensor& t, int64_t r) {
+    std::string text;
+    for (int64_t i = r * C; r < t.rows() && i < (r + 1) * C; ++i) text += fmt::format("{:>{}}", element(t, i), width);
+    return text;
+  };
+  std::string text = fmt::format("\n      {:<{}}   {}\n", "yours", width * size_t(C), "reference");
+  for (int64_t r = first; r < last; ++r) {
+    const std::string left = row(got, r), right = row(want, r);
+    text += right.empty() ? fmt::format("    {}\n", left)
+                          : fmt::format("    {:<{}}   {}\n", left, width * size_t(C), right);
+  }
+  return text;
+}
+
 /// Yours and the reference side by side, when both are at most 4 by 4; of three dimensions the matrix of the worst
 /// element.
 static std::string side_by_side(const Tensor& got, const Tensor& want, int64_t worst) {
@@ -169,20 +229,24 @@ static std::string side_by_side(const Tensor& got, const Tensor& want, int64_t w
     const int64_t matrix = got.dim(1) * got.dim(2);
     return side_by_side(got[worst / matrix], want[worst / matrix], worst % matrix);
   }
-  if (got.shape().rank() > 2 || got.rows() > 4 || got.cols() > 4) return "";
-  size_t width = 9;
-  for (int64_t i = 0; i < got.count(); ++i)
-    for (const Tensor* t : {&got, &want}) width = std::max(width, element(*t, i).size() + 2);
-  std::string text = fmt::format("\n      {:<{}}   {}\n", "yours", width * size_t(got.cols()), "reference");
-  for (int64_t r = 0; r < got.rows(); ++r) {
-    std::string left, right;
-    for (int64_t i = r * got.cols(); i < (r + 1) * got.cols(); ++i) {
-      left += fmt::format("{:>{}}", element(got, i), width);
-      right += fmt::format("{:>{}}", element(want, i), width);
-    }
-    text += fmt::format("    {}   {}\n", left, right);
-  }
-  return text;
+  if (got.shape().rank() > 2 || got.rows() > most_beside || got.cols() > most_beside) return "";
+  return rows_beside(got, want, 0);
+}
+
+/// Of a matrix with more or fewer rows than the reference: those around the first that differs.
+static std::string other_rows(const Compared& p) {
+  const Tensor &got = *p.got, &want = p.reference->value;
+  const bool matrices = got.shape().rank() == 2 && want.shape().rank() == 2 && got.dim(1) == want.dim(1);
+  if (!matrices || want.dim(1) == 0 || want.dim(1) > most_beside) return "";
+  const auto alike = [&](int64_t r) {
+    const ConstTensor each = p.reference->each ? p.reference->each.view_rows(r, 1) : ConstTensor();
+    const Tensor& of_row = each;
+    return compare(got.view_rows(r, 1), want.view_rows(r, 1), {p.reference->absolute, each ? &of_row : nullptr}).pass;
+  };
+  int64_t first = 0;
+  while (first < std::min(got.dim(0), want.dim(0)) && alike(first)) ++first;
+  const std::string from = first > 0 ? fmt::format("  From {} {} on:\n", p.reference->dims.at(0), first) : "";
+  return from + rows_beside(got, want, first);
 }
 
 /// Elements [first, last) as the bytes that they are.
@@ -255,7 +319,7 @@ std::string describe(const Verdict& verdict, const Case& c) {
   std::vector<std::string> right;
   std::string where;
   int64_t call = 0;  // the calls of a case follow each other in rows
-  for (const Compared& p : compare_all(verdict.outcome.recording, c)) {
+  for (const Compared& p : compare_all(verdict.outcome, c)) {
     if (p.first_row != call) {
       call = p.first_row, right.clear();
       where = fmt::format("In the call that begins at row {}, ", call);
@@ -265,9 +329,11 @@ std::string describe(const Verdict& verdict, const Case& c) {
       continue;
     }
     std::string text = what_is_right(right, where);
-    if (!p.comparison.shape_problem.empty())
-      return text + fmt::format("  {} is the first tensor that differs: {}.\n", p.name, p.comparison.shape_problem) +
-             one_above_the_other(*p.got, p.reference->value, p.reference->dims, 0);
+    if (!p.comparison.shape_problem.empty()) {
+      text += fmt::format("  {} is the first tensor that differs: {}.\n", p.name, p.comparison.shape_problem);
+      if (p.first_row > 0) return text;  // the piece of a later call is not the whole
+      return text + one_above_the_other(*p.got, p.reference->value, p.reference->dims, 0) + other_rows(p);
+    }
     const ConstTensor want = window(*p.reference, *p.got, p.first_row);
     if (want.shape().rank() == 0)  // the sentence above has said it of an output
       return text + (p.reference->is_output

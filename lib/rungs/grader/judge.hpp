@@ -15,7 +15,8 @@ struct Outcome {
   std::string says;   ///< the step that is not written, what it threw, how it died
   std::string calls;  ///< that led to what it threw, or to the crash, for line_of
   Recording recording;
-  bool too_late = false;  ///< it was still running when its time was over
+  bool too_late = false;      ///< it was still running when its time was over
+  bool no_exception = false;  ///< what it threw is no std::exception: `throw 42`
 };
 
 /// Whether another content of fresh memory than NaN may give another outcome than this one, which had NaN there: not
@@ -47,6 +48,9 @@ Verdict judge(Outcome outcome, const Case& c);
 
 /// Every recorded piece that has a reference, in the order in which it was recorded.
 std::vector<Compared> compare_all(const Recording& recording, const Case& c);
+/// The same of a run. Where that came to its end, the last piece of a tensor is wrong if rows of it are missing; but a
+/// tap may be left out of some of the calls.
+std::vector<Compared> compare_all(const Outcome& outcome, const Case& c);
 
 /// The part of a reference that a piece covers: rows from first_row, and for scores against fewer keys the first
 /// columns.

@@ -107,7 +107,7 @@ namespace {
 std::vector<const Recorded*> told_by(const Outcome& outcome, const Case& c) {
   std::string name;
   const ConstTensor* wrong = nullptr;
-  for (const Compared& p : compare_all(outcome.recording, c))
+  for (const Compared& p : compare_all(outcome, c))
     if (!p.comparison.pass && !wrong) name = p.name, wrong = p.got;
   std::vector<const Recorded*> told;
   bool behind = !wrong;

@@ -18,7 +18,7 @@ struct Message {
     output = 'O',       ///< an output
     done = 'D',         ///< number: rows through ops.linear
     not_written = 'N',  ///< text: the step
-    threw = 'E',        ///< text: what it said; name: the calls that led there
+    threw = 'E',        ///< text: what it said; name: the calls that led there; number: 1 for no std::exception
   };
   Kind kind{};
   std::string name, text;

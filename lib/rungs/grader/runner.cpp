@@ -207,6 +207,7 @@ Outcome Runner::listen(Deadline until) {
         return outcome;
       case Message::threw:
         outcome.how = Outcome::threw, outcome.says = shown(m.text, program_), outcome.calls = m.name;
+        outcome.no_exception = m.number != 0;
         if (limits_.on_gpu) stop(0);
         return outcome;
       default:

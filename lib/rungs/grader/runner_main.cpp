@@ -1,5 +1,6 @@
 // The process that holds the code under grade. Cases come in on one pipe, tensors go out on another. With --case DIR it
 // runs one case in this very process and prints the comparison, for a debugger.
+#include <cxxabi.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <pthread.h>
@@ -11,6 +12,7 @@
 #include <cstring>
 #include <iostream>
 #include <new>
+#include <typeinfo>
 
 #include "rungs/grader/implementation.hpp"
 #include "rungs/grader/judge.hpp"
@@ -35,6 +37,16 @@ static int run_one(const Implementation& implementation, const std::string& dire
   return verdict.pass ? 0 : 1;
 }
 
+/// The type of what is being caught: "int".
+static std::string type_of_thrown() {
+  const std::type_info* type = abi::__cxa_current_exception_type();
+  if (!type) return "unknown";
+  char* text = abi::__cxa_demangle(type->name(), nullptr, nullptr, nullptr);
+  const std::string name = text ? text : type->name();
+  std::free(text);
+  return name;
+}
+
 static Message run_case(const Implementation& implementation, const CaseInput& in, int fd) {
   Message last;
   Recording recording;
@@ -52,7 +64,8 @@ static Message run_case(const Implementation& implementation, const CaseInput& i
   } catch (const std::exception& e) {
     last.kind = Message::threw, last.text = e.what(), last.name = calls_of_last_throw();
   } catch (...) {
-    last.kind = Message::threw, last.text = "something that is not a std::exception";
+    last.kind = Message::threw, last.number = 1;
+    last.text = fmt::format("something that is not a std::exception (its type is {})", type_of_thrown());
   }
   std::fflush(stdout), std::cout.flush();  // what was printed belongs to this case
   return last;

@@ -19,7 +19,7 @@ struct Board {
     std::span<const std::byte> bytes;
     bool full = false;
   };
-  Board(int n, double seconds) : ranks(n), patience(seconds), slots(size_t(n) * size_t(n)) {}
+  Board(int n, double seconds) : ranks(n), patience(seconds), slots(size_t(n) * size_t(n)), left(size_t(n)) {}
   /// What `from` has sent `to`, until it is taken.
   Slot& slot(int from, int to) { return slots[size_t(from) * size_t(ranks) + size_t(to)]; }
 
@@ -28,6 +28,7 @@ struct Board {
   std::mutex mutex = {};
   std::condition_variable changed = {};
   std::vector<Slot> slots;
+  std::vector<bool> left;  // ranks whose work has ended: none of them sends or takes anything any more
   std::optional<RankLost> lost = {};
   std::exception_ptr error = {};  // of the rank that failed first
 };
@@ -48,8 +49,13 @@ void record(Board& board, int me, const std::string& sentence, std::exception_pt
 
 /// Waits until the slot between `me` and `peer` is full or empty, as wanted.
 void wait_for(Board& board, std::unique_lock<std::mutex>& lock, const Board::Slot& slot, bool full, int me, int peer) {
-  const bool in_time = board.changed.wait_for(lock, board.patience, [&] { return slot.full == full || board.lost; });
+  const auto over = [&] { return slot.full == full || board.lost || board.left[size_t(peer)]; };
+  const bool in_time = board.changed.wait_for(lock, board.patience, over);
   if (board.lost) throw *board.lost;
+  if (in_time && slot.full != full)
+    give_up(
+        board, me,
+        {peer, fmt::format("rank {} has ended, and another waits for it: wanted the same calls on every rank", peer)});
   if (!in_time)
     give_up(board, me, {peer, fmt::format("rank {} has not answered for {} s", peer, board.patience.count())});
 }
@@ -77,6 +83,13 @@ void exchange(Board& board, int me, std::span<Parcel> parcels) {
     if (!p.send.empty()) wait_for(board, lock, board.slot(me, p.peer), false, me, p.peer);
 }
 
+/// The rank's work has ended: whoever waits for it waits in vain.
+void leave(Board& board, int rank) {
+  const std::lock_guard lock(board.mutex);
+  board.left[size_t(rank)] = true;
+  board.changed.notify_all();
+}
+
 void fail(Board& board, int rank, const std::string& sentence, std::exception_ptr error) {
   const std::lock_guard lock(board.mutex);
   record(board, rank, sentence, std::move(error));
@@ -93,6 +106,7 @@ void run_ranks(int ranks, const std::function<void(Communicator&)>& work, double
                                  [&, rank](const std::string& sentence) { fail(board, rank, sentence, nullptr); }});
       try {
         work(communicator);
+        leave(board, rank);
       } catch (const std::exception& e) {
         fail(board, rank, e.what(), std::current_exception());
       } catch (...) {

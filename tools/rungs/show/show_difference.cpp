@@ -156,18 +156,19 @@ Drawing draw_difference(const ShowCommand& command) {
   const Candidate candidate = built_candidate(lesson, true, true);
   const Failure failure = find_failure(lesson, candidate);
   const Case& c = failure.cases[failure.at];
-  const std::vector<Compared> all = compare_all(failure.verdict.outcome.recording, c);
+  const std::vector<Compared> all = compare_all(failure.verdict.outcome, c);
   const Compared& p = chosen(all, command.tap, failure);
-  const ConstTensor want = window(*p.reference, *p.got, p.first_row);
+  const bool other_shape = !p.comparison.shape_problem.empty();
+  const ConstTensor want = other_shape ? p.reference->value.view() : window(*p.reference, *p.got, p.first_row);
 
   Drawing d{fmt::format("{}, {}: {}", lesson.name, failure.suite, c.input.name), candidate.called, {}, {}};
   d.notes.push_back("The case: " + c.says + ".");
   d.notes.push_back(failure.verdict.summary + ".");
-  if (!p.comparison.shape_problem.empty()) {
+  if (other_shape) {
     d.sections.push_back({p.name,
                           fmt::format("It has another shape than the reference: {}.", p.comparison.shape_problem),
                           {as_picture("yours", as_matrices(*p.got, {})[0], p.first_row, 0, *p.reference),
-                           as_picture("the reference", as_matrices(want, {})[0], p.first_row, 0, *p.reference)}});
+                           as_picture("the reference", as_matrices(want, {})[0], 0, 0, *p.reference)}});
     return d;
   }
   add_sections(d, p, want);
