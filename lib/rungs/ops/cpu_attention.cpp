@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "rungs/ops/attention_block.hpp"
 #include "rungs/ops/attention_sums.hpp"
 #include "rungs/ops/cpu_ops.hpp"
 #include "rungs/ops/cpu_parts.hpp"
@@ -26,19 +27,6 @@ static int64_t first_visible(const AttentionOptions& options, int64_t p) {
 template <class Scores>
 static void soft_cap(Scores&& scores, float c) {
   if (c > 0) scores = c * (scores / c).tanh();
-}
-
-/// Rows of queries at positions p, p + 1, ...: softmax over the keys that each sees, 0 elsewhere.
-static void softmax_of_visible(Eigen::Map<Matrix>& scores, int64_t p, const AttentionOptions& options) {
-  for (int64_t i = 0; i < scores.rows(); ++i, ++p) {
-    const int64_t begin = first_visible(options, p), end = options.causal ? p + 1 : scores.cols();
-    auto row = scores.row(i).segment(begin, end - begin);
-    const float largest = row.maxCoeff();
-    row = (row.array() - largest).exp().matrix();
-    row /= row.sum();
-    scores.row(i).head(begin).setZero();
-    scores.row(i).tail(scores.cols() - end).setZero();
-  }
 }
 
 /// Where the tokens of one sequence lie in a tensor of keys or values: token s, counted from `first`, in a row of its
@@ -213,44 +201,89 @@ void CpuOps::sdpa_one(Tensor& out, const Tensor& q, const Tensor& k, const Tenso
   }
 }
 
-/// n rows of one head of (T, H, D), or of keys or values; rows are `stride` floats apart.
-using HeadOf = Eigen::Map<const Matrix, 0, Eigen::OuterStride<>>;
+/// Keys or values of one head, n of (S, G, D) from `first` on.
+struct RowsOfHead {
+  const float* data;
+  int64_t stride;  ///< floats from row to row
+};
 
-/// Keys or values [0, n) of head g of (S, G, D), as f32: where they lie, or upcast into `room`.
-static HeadOf rows_of_head(const Tensor& x, int64_t g, int64_t n, float* room) {
-  const int64_t D = x.cols(), stride = x.count() / x.dim(0);
-  if (x.dtype() == DType::f32) return HeadOf(x.data() + g * D, n, D, Eigen::OuterStride<>(stride));
-  upcast(room, x, g * D, D, n, stride);
-  return HeadOf(room, n, D, Eigen::OuterStride<>(D));
+/// As f32: where they lie, or upcast into `room` (n, D).
+static RowsOfHead rows_of_head(const Tensor& x, int64_t g, int64_t first, int64_t n, float* room) {
+  const int64_t D = x.cols(), row = x.count() / x.dim(0), at = first * row + g * D;
+  if (x.dtype() == DType::f32) return {x.data() + at, row};
+  upcast(room, x, at, D, n, row);
+  return {room, D};
 }
 
-// Some queries of one head at a time, so that their scores stay in the processor's cache, and each thread takes the
-// next of them.
+/// The values in panels: as they lie where whole panels can be read of them, else copied, with 0 behind each row.
+static Panels panels_of_values(const RowsOfHead& values, int64_t n, int64_t D, float* room) {
+  const int64_t width = in_whole_panels(D);
+  if (width == D) return {values.data, values.stride, 1};
+  for (int64_t s = 0; s < n; ++s) {
+    std::copy_n(values.data + s * values.stride, D, room + s * width);
+    std::fill(room + s * width + D, room + (s + 1) * width, 0.0f);
+  }
+  return {room, width, 1};
+}
+
+/// Scores of a query at position p with n keys from `begin` on: -infinity where it does not see the key, and behind
+/// the last.
+static void hide_unseen(float* scores, int64_t begin, int64_t n, int64_t p, const AttentionOptions& options) {
+  const int64_t first = std::clamp<int64_t>(first_visible(options, p) - begin, 0, n);
+  const int64_t end = options.causal ? std::clamp<int64_t>(p + 1 - begin, first, n) : n;
+  std::fill(scores, scores + first, -HUGE_VALF);
+  std::fill(scores + end, scores + keys_at_a_time, -HUGE_VALF);
+}
+
+// A row is one query with one of the heads that share keys and values. Some rows at a time meet some keys at a time,
+// and what they have read of the values until then is kept by one softmax that goes on from block to block: the scores
+// of all keys never stand anywhere. (Dao and others 2022, "FlashAttention", algorithm 1.)
 void CpuOps::sdpa_many(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const SdpaSizes& sizes,
                        const AttentionOptions& options) {
-  const int64_t T = sizes.T, S = sizes.S, D = sizes.D, H = sizes.H, group = H / sizes.G;
-  const int64_t at_a_time = std::clamp<int64_t>(scores_in_cache / S, 1, T), scratch = room_of_scores(S);
+  const int64_t T = sizes.T, S = sizes.S, D = sizes.D, H = sizes.H, G = sizes.G, group = H / G, rows = T * group;
+  const int64_t width = in_whole_panels(D), room = room_of_rows(D);
   const bool threads = worth_threads_in_attention(T, S, H * D);
-  const int64_t upcast_room = k.dtype() == DType::f32 ? 0 : S * D;  // of each thread
-  need(scores_, scratch * (threads ? omp_get_max_threads() : 1));
+  const int64_t upcast_room = k.dtype() == DType::f32 ? 0 : keys_at_a_time * D;  // of each thread
+  need(scores_, room * (threads ? omp_get_max_threads() : 1));
   need(upcast_, upcast_room * (threads ? omp_get_max_threads() : 1));
   const float scale = scale_of(options, D);
-  Eigen::setNbThreads(1);
 
-  const int64_t blocks = (T + at_a_time - 1) / at_a_time;
-  each(blocks * H, threads, [&](int64_t work) {
-    const int64_t first = work / H * at_a_time, h = work % H, g = h / group, n = std::min(at_a_time, T - first);
-    const int64_t seen = options.causal ? S - T + first + n : S;  // keys that the last of these queries sees
+  const int64_t blocks = (rows + rows_at_a_time - 1) / rows_at_a_time;
+  each(blocks * G, threads, [&](int64_t work) {
+    const int64_t top = work / G * rows_at_a_time, g = work % G, n = std::min(rows_at_a_time, rows - top);
     const int64_t thread = threads ? omp_get_thread_num() : 0;
-    const HeadOf queries(q.data() + (first * H + h) * D, n, D, Eigen::OuterStride<>(H * D));
-    Eigen::Map<Matrix, 0, Eigen::OuterStride<>> read(out.data() + (first * H + h) * D, n, D,
-                                                     Eigen::OuterStride<>(H * D));
     float* floats = upcast_.data() + thread * upcast_room;
-    Eigen::Map<Matrix> scores(scores_.data() + thread * scratch, n, seen);  // (n, seen)
-    scores.noalias() = (queries * scale) * rows_of_head(k, g, seen, floats).transpose();
-    soft_cap(scores.array(), options.soft_cap);
-    softmax_of_visible(scores, S - T + first, options);
-    read.noalias() = scores * rows_of_head(v, g, seen, floats);
+    float* keys_room = scores_.data() + thread * room;          // (width of panels, keys at a time); of values as well
+    float* scores = keys_room + width * keys_at_a_time;         // (n, keys at a time)
+    float* queries = scores + rows_at_a_time * keys_at_a_time;  // (n, D)
+    float* read = queries + rows_at_a_time * D;                 // (n, width)
+    float *largest = read + rows_at_a_time * width, *sum = largest + rows_at_a_time;  // (n), (n)
+    const auto at = [&](int64_t i) { return ((top + i) / group * H + g * group + (top + i) % group) * D; };
+    const auto position = [&](int64_t i) { return S - T + (top + i) / group; };
+    for (int64_t i = 0; i < n; ++i)
+      Eigen::Map<RowVector>(queries + i * D, D) = scale * Eigen::Map<const RowVector>(q.data() + at(i), D);
+    std::fill_n(read, n * width, 0.0f);
+    std::fill_n(largest, n, -HUGE_VALF), std::fill_n(sum, n, 0.0f);
+
+    const int64_t seen = options.causal ? position(n - 1) + 1 : S;
+    for (int64_t begin = first_visible(options, position(0)), some = 0; begin < seen; begin += some) {
+      some = std::min(keys_at_a_time, seen - begin);
+      const RowsOfHead keys = rows_of_head(k, g, begin, some, floats);
+      product_with_panels(scores, keys_at_a_time, queries, D, n, D,
+                          transposed_panels(keys_room, keys.data, some, D, keys.stride), some, false);
+      for (int64_t i = 0; i < n; ++i) {
+        float* row = scores + i * keys_at_a_time;
+        soft_cap(Eigen::Map<Eigen::ArrayXf>(row, some), options.soft_cap);
+        hide_unseen(row, begin, some, position(i), options);
+        const float factor = weigh(row, keys_at_a_time, largest[i], sum[i]);
+        Eigen::Map<RowVector>(read + i * width, width) *= factor;
+      }
+      const RowsOfHead values = rows_of_head(v, g, begin, some, floats);
+      product_with_panels(read, width, scores, keys_at_a_time, n, some, panels_of_values(values, some, D, keys_room), D,
+                          true);
+    }
+    for (int64_t i = 0; i < n; ++i)
+      Eigen::Map<RowVector>(out.data() + at(i), D) = Eigen::Map<RowVector>(read + i * width, D) / sum[i];
   });
 }
 

@@ -52,7 +52,7 @@ class CpuOps : public Device, public Ops, public Steps {
   void paged_attention(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Segment& segment,
                        LayerCache& cache, const AttentionOptions& options, bool ask_ahead);
 
-  Tensor scores_;    // see sdpa_one; else for each thread (queries at a time, S)
+  Tensor scores_;    // see sdpa_one; else for each thread room_of_rows()
   Tensor arranged_;  // x in the order in which a product reads it, where that is another
   Tensor upcast_;    // as f32, for each thread: keys or values of a cache in fewer bits
   Tensor k_, v_;     // those of one sequence, collected from their blocks, (S, G, D)

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "rungs/ops/attention_block.hpp"
 #include "rungs/ops/require.hpp"
 
 namespace rungs {
@@ -35,11 +36,11 @@ inline bool worth_threads_in_attention(int64_t T, int64_t S, int64_t width) {
 
 /// \name Memory
 ///@{
-inline constexpr int64_t keys_at_a_time = 128;       ///< that one query reads, with a softmax of their own
+inline constexpr int64_t keys_at_a_time = 128;       ///< of one query, with a softmax of their own, or of many
+inline constexpr int64_t rows_at_a_time = 64;        ///< of queries, where there are many
 inline constexpr int64_t keys_in_cache = 8;          ///< read at a time, of all heads; more where they are narrow:
 inline constexpr int64_t floats_in_cache = 4096;     ///< of keys, or values, in the nearest cache
 inline constexpr int64_t bytes_ahead = 8192;         ///< of keys and values, asked for before they are read
-inline constexpr int64_t scores_in_cache = 1 << 15;  ///< floats of each thread, 128 KiB
 /// Makes `scratch` a tensor of so many floats, if it has fewer.
 inline void need(Tensor& scratch, int64_t floats) {
   if (scratch.count() < floats) scratch = Tensor::uninitialised({floats});
@@ -48,9 +49,12 @@ inline void need(Tensor& scratch, int64_t floats) {
 inline int64_t chunks_of_keys(int64_t S) { return (S + keys_at_a_time - 1) / keys_at_a_time; }
 /// Floats of each chunk of keys and each head: its part of the result (D), largest score, sum of weights, weights.
 inline int64_t room_of_chunk(int64_t D) { return D + 2 + keys_at_a_time; }
-/// Floats of each thread for scores of some queries over S keys: whole lines of the cache, for how Eigen sums a row
-/// depends on where it begins.
-inline int64_t room_of_scores(int64_t S) { return std::max(scores_in_cache, (S + 15) / 16 * 16); }
+/// Floats of each thread for a block of rows: keys or values in panels, scores, queries, what they read, and of each
+/// row the largest score and the sum of weights.
+inline int64_t room_of_rows(int64_t D) {
+  const int64_t width = in_whole_panels(D);
+  return width * keys_at_a_time + rows_at_a_time * (keys_at_a_time + D + width + 2);
+}
 ///@}
 
 /// work(i) for each i in [0, n), the last ones first. An OpenMP region allocates even where it runs on one thread, so

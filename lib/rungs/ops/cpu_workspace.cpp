@@ -18,7 +18,7 @@ int64_t linear_workspace(int64_t N, int64_t C, DType weight) {
 int64_t attention_workspace(int64_t N, int64_t S, int64_t H, int64_t D) {
   const int64_t one = chunks_of_keys(S) * H * room_of_chunk(D);
   const bool threads = worth_threads_in_attention(N, S, H * D);
-  const int64_t many = N > 1 ? room_of_scores(S) * (threads ? threads_of_cpu() : 1) : 0;
+  const int64_t many = N > 1 ? room_of_rows(D) * (threads ? threads_of_cpu() : 1) : 0;
   return int64_t(sizeof(float)) * std::max(one, many);
 }
 

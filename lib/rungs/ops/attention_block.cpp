@@ -1,0 +1,154 @@
+// Compiled once for each kind of processor; the best one for the machine it runs on is chosen at run time.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "rungs/ops/attention_block.cpp"
+#include "rungs/ops/attention_block.hpp"
+
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+// Once for each kind of processor, too, so after foreach_target.h.
+#include <hwy/contrib/math/math-inl.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "rungs/ops/panel-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rungs::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+namespace {
+
+/// Rows of x whose sums stand in registers, two vectors each.
+#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM
+constexpr int most_rows = 12;  // there are 32
+#else
+constexpr int most_rows = 6;
+#endif
+
+int64_t width_of_panel() { return panel_width; }
+
+void transpose_into_panels(float* out, const float* keys, int64_t n, int64_t D, int64_t stride) {
+  for (int64_t first = 0; first < n; first += panel_width, out += D * panel_width) {
+    const int64_t some = std::min(panel_width, n - first);
+    int64_t whole = 0;  // columns
+#if HWY_TARGET != HWY_SCALAR
+    if (some == panel_width) {
+      whole = D / 4 * 4;
+      for (int64_t k = 0; k < panel_width; k += panel_lanes) {
+        const uint8_t* quad[panel_lanes / 4];
+        for (int64_t i = 0; i < panel_lanes / 4; ++i)
+          quad[i] = reinterpret_cast<const uint8_t*>(keys + (first + k + 4 * i) * stride);
+        for (int64_t c = 0; c < whole; c += 4) {
+          hn::Vec<PanelBits> columns[4];
+          transpose(quad, stride * int64_t(sizeof(float)), columns);
+          for (int64_t i = 0; i < 4; ++i)
+            hn::Store(hn::BitCast(PanelLanes(), columns[i]), PanelLanes(), out + (c + i) * panel_width + k);
+          for (int64_t i = 0; i < panel_lanes / 4; ++i) quad[i] += 16;
+        }
+      }
+    }
+#endif
+    for (int64_t c = whole; c < D; ++c)
+      for (int64_t k = 0; k < panel_width; ++k)
+        out[c * panel_width + k] = k < some ? keys[(first + k) * stride + c] : 0;
+  }
+}
+
+/// R rows of one panel.
+template <int R>
+HWY_INLINE void tile(float* out, int64_t out_stride, const float* x, int64_t x_stride, int64_t n, const float* b,
+                     int64_t row_step, bool adds) {
+  const PanelLanes d;
+  hn::Vec<PanelLanes> sum[R][2];
+  HWY_UNROLL(12)
+  for (int r = 0; r < R; ++r) HWY_UNROLL(2)
+  for (int p = 0; p < 2; ++p) sum[r][p] = adds ? hn::LoadU(d, out + r * out_stride + p * panel_lanes) : hn::Zero(d);
+  for (int64_t i = 0; i < n; ++i, b += row_step) {
+    const auto b_0 = hn::LoadU(d, b), b_1 = hn::LoadU(d, b + panel_lanes);
+    HWY_UNROLL(12) for (int r = 0; r < R; ++r) {
+      const auto x_r = hn::Set(d, x[r * x_stride + i]);
+      sum[r][0] = hn::MulAdd(x_r, b_0, sum[r][0]);
+      sum[r][1] = hn::MulAdd(x_r, b_1, sum[r][1]);
+    }
+  }
+  HWY_UNROLL(12)
+  for (int r = 0; r < R; ++r) HWY_UNROLL(2)
+  for (int p = 0; p < 2; ++p) hn::StoreU(sum[r][p], d, out + r * out_stride + p * panel_lanes);
+}
+
+/// The same for a number of rows that only this call knows.
+template <int R = most_rows>
+HWY_INLINE void tile(int64_t rows, float* out, int64_t out_stride, const float* x, int64_t x_stride, int64_t n,
+                     const float* b, int64_t row_step, bool adds) {
+  if (rows == R) return tile<R>(out, out_stride, x, x_stride, n, b, row_step, adds);
+  if constexpr (R > 1) tile<R - 1>(rows, out, out_stride, x, x_stride, n, b, row_step, adds);
+}
+
+void product(float* out, int64_t out_stride, const float* x, int64_t x_stride, int64_t rows, int64_t n, const Panels& b,
+             int64_t columns, bool adds) {
+  const Tiles tiles{rows, most_rows};
+  for (int64_t c = 0; c < columns; c += panel_width)
+    for (int64_t t = 0; t < tiles.count; ++t)
+      tile(tiles.rows(t), out + tiles.first(t) * out_stride + c, out_stride, x + tiles.first(t) * x_stride, x_stride, n,
+           b.data + c * b.column_step, b.row_step, adds);
+}
+
+float weigh_row(float* scores, int64_t n, float& largest, float& sum) {
+  const PanelLanes d;
+  auto most = hn::Set(d, largest);
+  for (int64_t i = 0; i < n; i += panel_lanes) most = hn::Max(most, hn::LoadU(d, scores + i));
+  const float before = largest;
+  largest = hn::GetLane(hn::MaxOfLanes(d, most));
+  if (largest == -HUGE_VALF) {  // no key has a weight yet
+    std::fill_n(scores, n, 0.0f);
+    return 1;
+  }
+  const auto shift = hn::Set(d, largest);
+  auto weights = hn::Zero(d);
+  for (int64_t i = 0; i < n; i += panel_lanes) {
+    const auto x = hn::Sub(hn::LoadU(d, scores + i), shift);
+    const auto weight = hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));  // Highway's of NaN is 0
+    hn::StoreU(weight, d, scores + i);
+    weights = hn::Add(weights, weight);
+  }
+  const float factor = std::exp(before - largest);
+  sum = sum * factor + hn::GetLane(hn::SumOfLanes(d, weights));
+  return factor;
+}
+
+}  // namespace
+
+}  // namespace rungs::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rungs {
+
+HWY_EXPORT(width_of_panel);
+HWY_EXPORT(transpose_into_panels);
+HWY_EXPORT(product);
+HWY_EXPORT(weigh_row);
+
+int64_t in_whole_panels(int64_t n) {
+  const int64_t width = HWY_DYNAMIC_DISPATCH(width_of_panel)();
+  return (n + width - 1) / width * width;
+}
+
+Panels transposed_panels(float* room, const float* keys, int64_t n, int64_t D, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(transpose_into_panels)(room, keys, n, D, stride);
+  return {room, in_whole_panels(1), D};
+}
+
+void product_with_panels(float* out, int64_t out_stride, const float* x, int64_t x_stride, int64_t rows, int64_t n,
+                         const Panels& b, int64_t columns, bool adds) {
+  HWY_DYNAMIC_DISPATCH(product)(out, out_stride, x, x_stride, rows, n, b, columns, adds);
+}
+
+float weigh(float* scores, int64_t n, float& largest, float& sum) {
+  return HWY_DYNAMIC_DISPATCH(weigh_row)(scores, n, largest, sum);
+}
+
+}  // namespace rungs
+#endif
