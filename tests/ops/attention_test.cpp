@@ -1,5 +1,7 @@
 #include <omp.h>
 
+#include <cmath>
+
 #include "ops/expected.hpp"
 #include "rungs/ops/cpu_ops.hpp"
 
@@ -26,7 +28,7 @@ TEST_CASE("sdpa equals loops in double, with a past and without") {
 
 TEST_CASE("every head attends to the keys and values of its group") {
   CpuOps ops;
-  for (const auto& [T, S] : {std::pair<int64_t, int64_t>{1, 1}, {1, 7}, {1, 34}, {3, 7}, {33, 35}})
+  for (const auto& [T, S] : {std::pair<int64_t, int64_t>{1, 1}, {1, 7}, {1, 34}, {3, 7}, {33, 35}, {70, 300}})
     for (const auto& [H, G] : {std::pair<int64_t, int64_t>{1, 1}, {3, 3}, {6, 2}, {5, 1}})
       for (const int64_t D : {1, 7, 33, 64}) {
         CAPTURE(T);
@@ -65,6 +67,37 @@ TEST_CASE("sdpa with what may vary equals loops in double") {
       const Expected e = attend_in_double(head_of(q, 0), head_of(k, 0), head_of(v, 0), options);
       CHECK(difference(out, e.value, e.tolerance) == "");
     }
+}
+
+TEST_CASE("no block of queries takes what another head, block or window has") {
+  CpuOps ops;
+  for (const auto& [T, S] : {std::pair<int64_t, int64_t>{65, 65}, {70, 300}})
+    for (const int64_t window : {0, 1, 100, 200})
+      for (const int64_t D : {20, 128}) {
+        CAPTURE(T);
+        CAPTURE(window);
+        CAPTURE(D);
+        const Tensor q = random_tensor({T, 6, D}, 1), k = random_tensor({S, 2, D}, 2), v = random_tensor({S, 2, D}, 3);
+        Tensor out({T, 6, D});
+        ops.sdpa(out, q, k, v, {.window = window});
+        for (int64_t h = 0; h < 6; ++h) {
+          const Expected e = attend_in_double(head_of(q, h), head_of(k, h / 3), head_of(v, h / 3), {.window = window});
+          CHECK(difference(head_of(out, h), e.value, e.tolerance) == "");
+        }
+      }
+}
+
+TEST_CASE("a NaN in a key reaches the queries that see it, and no other") {
+  CpuOps ops;
+  const int64_t T = 140;
+  const Tensor q = random_tensor({T, 1, 16}, 1), v = random_tensor({T, 1, 16}, 3);
+  Tensor k = random_tensor({T, 1, 16}, 2), out({T, 1, 16});
+  k(130, 0, 3) = std::nanf("");
+  ops.sdpa(out, q, k, v);
+  for (int64_t t = 0; t < T; ++t) {
+    CAPTURE(t);
+    CHECK(std::isnan(out(t, 0, 5)) == (t >= 130));
+  }
 }
 
 TEST_CASE("one query attends alike on one thread and on all") {

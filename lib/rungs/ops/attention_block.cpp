@@ -95,6 +95,9 @@ void product(float* out, int64_t out_stride, const float* x, int64_t x_stride, i
            b.data + c * b.column_step, b.row_step, adds);
 }
 
+/// Every sixteenth weight goes into one sum, however many a vector holds: so the sum is the same on all processors.
+constexpr int64_t sums_of_weights = 16;
+
 float weigh_row(float* scores, int64_t n, float& largest, float& sum) {
   const PanelLanes d;
   auto most = hn::Set(d, largest);
@@ -106,15 +109,21 @@ float weigh_row(float* scores, int64_t n, float& largest, float& sum) {
     return 1;
   }
   const auto shift = hn::Set(d, largest);
-  auto weights = hn::Zero(d);
-  for (int64_t i = 0; i < n; i += panel_lanes) {
-    const auto x = hn::Sub(hn::LoadU(d, scores + i), shift);
-    const auto weight = hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));  // Highway's of NaN is 0
-    hn::StoreU(weight, d, scores + i);
-    weights = hn::Add(weights, weight);
+  float sums[sums_of_weights] = {};
+  for (int64_t first = 0; first < sums_of_weights; first += panel_lanes) {
+    auto weights = hn::Zero(d);
+    for (int64_t i = first; i < n; i += sums_of_weights) {
+      const auto x = hn::Sub(hn::LoadU(d, scores + i), shift);
+      const auto weight = hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));  // Highway's of NaN is 0
+      hn::StoreU(weight, d, scores + i);
+      weights = hn::Add(weights, weight);
+    }
+    hn::StoreU(weights, d, sums + first);
   }
+  for (int64_t half = sums_of_weights / 2; half > 0; half /= 2)
+    for (int64_t i = 0; i < half; ++i) sums[i] += sums[i + half];
   const float factor = std::exp(before - largest);
-  sum = sum * factor + hn::GetLane(hn::SumOfLanes(d, weights));
+  sum = sum * factor + sums[0];
   return factor;
 }
 
