@@ -36,11 +36,11 @@ inline bool worth_threads_in_attention(int64_t T, int64_t S, int64_t width) {
 
 /// \name Memory
 ///@{
-inline constexpr int64_t keys_at_a_time = 128;       ///< of one query, with a softmax of their own, or of many
-inline constexpr int64_t rows_at_a_time = 64;        ///< of queries, where there are many
-inline constexpr int64_t keys_in_cache = 8;          ///< read at a time, of all heads; more where they are narrow:
-inline constexpr int64_t floats_in_cache = 4096;     ///< of keys, or values, in the nearest cache
-inline constexpr int64_t bytes_ahead = 8192;         ///< of keys and values, asked for before they are read
+inline constexpr int64_t keys_at_a_time = 128;    ///< of one query, with a softmax of their own, or of many
+inline constexpr int64_t rows_at_a_time = 64;     ///< of queries, where there are many
+inline constexpr int64_t keys_in_cache = 8;       ///< read at a time, of all heads; more where they are narrow:
+inline constexpr int64_t floats_in_cache = 4096;  ///< of keys, or values, in the nearest cache
+inline constexpr int64_t bytes_ahead = 8192;      ///< of keys and values, asked for before they are read
 /// Makes `scratch` a tensor of so many floats, if it has fewer.
 inline void need(Tensor& scratch, int64_t floats) {
   if (scratch.count() < floats) scratch = Tensor::uninitialised({floats});
