@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "rungs/base/file.hpp"
+#include "rungs/base/hash.hpp"
 #include "rungs/base/json.hpp"
 #include "rungs/base/shell.hpp"
 #include "rungs/base/terminal.hpp"
@@ -238,12 +239,6 @@ void write_where_different(const fs::path& path, const std::string& text) {
   if (fs::exists(path) && read_text(path) == text) return;
   fs::create_directories(path.parent_path());
   write_whole(path, [&](std::ostream& out) { out << text; });
-}
-
-uint64_t hash_of(const std::string& text) {  // FNV-1a, 64 bits
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ uint8_t(c)) * 0x100000001b3;
-  return hash;
 }
 
 static uint64_t content_of(const fs::path& file) { return hash_of(read_text(file)); }

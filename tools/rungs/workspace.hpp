@@ -84,9 +84,6 @@ void copy_starter(const Lesson& lesson, bool signatures = false);
 /// The same where the learner's file is; gives the path that keeps what it was.
 std::filesystem::path put_starter_back(const Lesson& lesson);
 
-/// A hash that stays the same whoever compiles this.
-uint64_t hash_of(const std::string& text);
-
 /// How far the learner is with a lesson. A pass is remembered with the content that passed.
 enum class Standing { not_started, started, passed, changed };
 Standing standing_of(const Lesson& lesson);

@@ -6,12 +6,6 @@
 
 namespace rungs {
 
-uint64_t hash_of(std::string_view bytes) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const char byte : bytes) hash = (hash ^ uint8_t(byte)) * 0x100000001b3u;
-  return hash;
-}
-
 std::vector<Fact> facts_of(const LlamaCheckpoint& checkpoint) {
   const Config& c = checkpoint.config;
   const std::string shape =

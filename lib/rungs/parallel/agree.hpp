@@ -1,9 +1,9 @@
 /// Ranks compare what they were started with before they compute.
 #pragma once
 
-#include <string_view>
 #include <vector>
 
+#include "rungs/base/hash.hpp"
 #include "rungs/model/llama.hpp"
 #include "rungs/parallel/communicator.hpp"
 
@@ -14,9 +14,6 @@ struct Fact {
   const char* what;  ///< as it stands in the sentence: "another config.json"
   uint64_t hash;
 };
-
-/// A hash of bytes: the FNV-1a of 64 bits.
-uint64_t hash_of(std::string_view bytes);
 
 /// Of an open checkpoint: its shape; then names, shapes and dtypes of its tensors with the first bytes of each, which
 /// tell two trainings of one shape apart.

@@ -9,6 +9,7 @@
 #include "commands.hpp"
 #include "rungs/base/error.hpp"
 #include "rungs/base/file.hpp"
+#include "rungs/base/hash.hpp"
 #include "rungs/base/json.hpp"
 #include "rungs/base/terminal.hpp"
 #include "rungs/base/text.hpp"
