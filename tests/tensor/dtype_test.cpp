@@ -54,4 +54,30 @@ TEST_CASE("to_bf16 keeps infinities and NaN, and overflows to infinity") {
   CHECK(std::isnan(to_float(to_bf16(std::bit_cast<float>(0xffffffffu)))));
 }
 
+TEST_CASE("to_f16 rounds to the nearest, ties to even") {
+  int wrong = 0;
+  for (uint32_t half = 0; half < 0x7c00; ++half) {  // 65520 and more are infinity, as if the next of 65504 were 65536
+    const double low = to_float(f16{uint16_t(half)}), high = half == 0x7bff ? 65536 : to_float(f16{uint16_t(half + 1)});
+    const auto middle = float((low + high) / 2);  // exact
+    for (const float sign : {1.0f, -1.0f}) {
+      const auto rounded = [&](float size) { return to_f16(sign * size).bits & 0x7fffu; };
+      wrong += rounded(float(low)) != half || std::signbit(to_float(to_f16(sign * float(low)))) != (sign < 0);
+      wrong += rounded(std::nextafter(middle, 0.0f)) != half || rounded(std::nextafter(middle, 1e9f)) != half + 1;
+      wrong += rounded(middle) != half + (half & 1);
+    }
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("to_f16 keeps infinities and NaN, and overflows to infinity") {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  CHECK(to_float(to_f16(infinity)) == infinity);
+  CHECK(to_float(to_f16(-infinity)) == -infinity);
+  for (const float large : {65520.0f, 65536.0f, 1e10f, std::numeric_limits<float>::max()})
+    CHECK(to_float(to_f16(-large)) == -infinity);
+  CHECK(to_f16(std::numeric_limits<float>::denorm_min()).bits == 0);
+  CHECK(std::isnan(to_float(to_f16(std::bit_cast<float>(0x7f800001u)))));
+  CHECK(std::isnan(to_float(to_f16(std::bit_cast<float>(0xffffffffu)))));
+}
+
 TEST_SUITE_END();

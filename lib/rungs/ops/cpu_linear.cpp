@@ -20,7 +20,7 @@ ConstTensor CpuOps::arranged(const Tensor& x, const Tensor& weight) {
   need(arranged_, floats);
   const int64_t all = in_tiles(x, weight) ? in_whole_tiles(N) : N;
   Tensor rows = arranged_.view_rows(0, floats).reshaped({all, floats / all});
-  const bool threads = x.count() > arranging_worth_threads;
+  const bool threads = x.count() > worth_threads;
   if (in_tiles(x, weight))
     in_parts(all, tile_rows, threads,
              [&](int64_t first, int64_t last) { pack_tiles(rows, x, weight.dtype(), first, last); });

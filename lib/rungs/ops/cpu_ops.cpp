@@ -39,9 +39,8 @@ void CpuOps::layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, cons
   require_layer_norm(Place::host, out, x, weight, bias);
   const auto in = matrix(x);
   auto normed = matrix(out);
-  const int64_t rows = in.rows(), at_a_time = 64;
-  each((rows + at_a_time - 1) / at_a_time, x.count() > worth_threads, [&](int64_t block) {
-    for (int64_t n = block * at_a_time; n < std::min(rows, (block + 1) * at_a_time); ++n) {
+  rows_in_parts(x, [&](int64_t first, int64_t last) {
+    for (int64_t n = first; n < last; ++n) {
       const float mean = in.row(n).mean();
       const float variance = (in.row(n).array() - mean).square().mean();
       const float scale = 1.0f / std::sqrt(variance + epsilon);
@@ -51,46 +50,49 @@ void CpuOps::layer_norm(Tensor& out, const Tensor& x, const Tensor& weight, cons
   });
 }
 
-/// Each row of out = x · its scale · weight.
-template <class W>
-static void scaled_rows(Tensor& out, const Tensor& x, const W* weight, float epsilon) {
-  const int64_t N = x.rows(), C = x.cols();
-  for (int64_t n = 0; n < N; ++n) {
-    const float scale = 1.0f / std::sqrt(matrix(x).row(n).squaredNorm() / float(C) + epsilon);
-    const float* in = x.data() + n * C;
-    float* normed = out.data() + n * C;
-    for (int64_t c = 0; c < C; ++c) normed[c] = in[c] * scale * value_of(weight[c]);
-  }
-}
-
 void CpuOps::rms_norm(Tensor& out, const Tensor& x, const Tensor& weight, float epsilon) {
   require_rms_norm(Place::host, out, x, weight);
-  with_floats(weight, [&](const auto* w) { scaled_rows(out, x, w, epsilon); });
+  const int64_t C = x.cols();
+  with_floats(weight, [&](const auto* w) {
+    rows_in_parts(x, [&](int64_t first, int64_t last) {
+      for (int64_t n = first; n < last; ++n) {
+        const float scale = 1.0f / std::sqrt(matrix(x).row(n).squaredNorm() / float(C) + epsilon);
+        const float* in = x.data() + n * C;
+        float* normed = out.data() + n * C;
+#pragma omp simd
+        for (int64_t c = 0; c < C; ++c) normed[c] = in[c] * scale * value_of(w[c]);
+      }
+    });
+  });
 }
 
 void CpuOps::apply_rope(Tensor& x, const RopeTables& rotary, const Tensor& position) {
   const int64_t N = x.dim(0), D = x.cols(), H = x.rows() / std::max<int64_t>(N, 1), half = D / 2;
   require_rope(Place::host, x, rotary.cos, rotary.sin, position);
-  for (int64_t n = 0; n < N; ++n) {
-    const int64_t p = position.data<int32_t>()[n];
-    if (p < 0 || p >= rotary.cos.rows())
-      throw ShapeError(fmt::format("apply_rope: position {} at row {} is not in [0, {})", p, n, rotary.cos.rows()));
-    const float *cos = rotary.cos.data() + p * half, *sin = rotary.sin.data() + p * half;
-    for (int64_t h = 0; h < H; ++h) {
-      float* head = x.data() + (n * H + h) * D;
+  const int32_t* p = position.data<int32_t>();
+  for (int64_t n = 0; n < N; ++n)
+    if (p[n] < 0 || p[n] >= rotary.cos.rows())
+      throw ShapeError(fmt::format("apply_rope: position {} at row {} is not in [0, {})", p[n], n, rotary.cos.rows()));
+  rows_in_parts(x, [&](int64_t first, int64_t last) {
+    for (int64_t row = first; row < last; ++row) {
+      const float *cos = rotary.cos.data() + p[row / H] * half, *sin = rotary.sin.data() + p[row / H] * half;
+      float *a = x.data() + row * D, *b = a + half;
+#pragma omp simd
       for (int64_t i = 0; i < half; ++i) {
-        const float a = head[i], b = head[i + half];
-        head[i] = a * cos[i] - b * sin[i];
-        head[i + half] = b * cos[i] + a * sin[i];
+        const float before = a[i];
+        a[i] = before * cos[i] - b[i] * sin[i];
+        b[i] = b[i] * cos[i] + before * sin[i];
       }
     }
-  }
+  });
 }
 
 void CpuOps::silu_mul(Tensor& gate, const Tensor& up) {
   require_silu_mul(Place::host, gate, up);
-  auto g = matrix(gate).array();
-  g = g / (1.0f + (-g).exp()) * matrix(up).array();
+  rows_in_parts(gate, [&](int64_t first, int64_t last) {
+    auto g = matrix(gate).middleRows(first, last - first).array();
+    g = g / (1.0f + (-g).exp()) * matrix(up).middleRows(first, last - first).array();
+  });
 }
 
 void CpuOps::relu(Tensor& x) {
@@ -100,7 +102,9 @@ void CpuOps::relu(Tensor& x) {
 
 void CpuOps::add(Tensor& x, const Tensor& y) {
   require_add(Place::host, x, y);
-  matrix(x) += matrix(y);
+  rows_in_parts(x, [&](int64_t first, int64_t last) {
+    matrix(x).middleRows(first, last - first) += matrix(y).middleRows(first, last - first);
+  });
 }
 
 void use_threads(int n) { omp_set_num_threads(n); }

@@ -16,10 +16,9 @@ namespace rungs {
 /// Where other programs keep the processors busy, threads that share a piece of work wait milliseconds for each other,
 /// so what takes little time stays on one.
 ///@{
-inline constexpr int64_t worth_threads = 1 << 20;            ///< elements of a loop
-inline constexpr int64_t arranging_worth_threads = 1 << 15;  ///< elements of x, arranged before a product
-inline constexpr double product_worth_threads = 1 << 25;     ///< multiplications of a product
-inline constexpr size_t bytes_worth_threads = 3 << 17;       ///< bytes of weights, or keys: 12 us of reading
+inline constexpr int64_t worth_threads = 1 << 15;         ///< elements of a loop
+inline constexpr double product_worth_threads = 1 << 25;  ///< multiplications of a product
+inline constexpr size_t bytes_worth_threads = 3 << 17;    ///< bytes of weights, or keys: 12 us of reading
 /// N rows with weights of so many bytes: from four rows on it is no more the reading that takes the time.
 inline bool worth_threads_in_linear(int64_t N, size_t bytes) {
   return bytes * size_t(std::max<int64_t>(1, N / 4)) > bytes_worth_threads;
@@ -94,6 +93,12 @@ void in_parts(int64_t n, int64_t grain, bool threads, const Work& work) {
       last = std::min(grains, first + small);
     }
   }
+}
+
+/// work(first, last) for parts of the rows of x, on all threads where x is large.
+template <class Work>
+void rows_in_parts(const Tensor& x, const Work& work) {
+  in_parts(x.rows(), 1, x.count() > worth_threads, work);
 }
 
 }  // namespace rungs

@@ -136,21 +136,22 @@ constexpr float to_float(f16 x) {
 
 /// Rounds to the nearest, ties to even; NaN stays NaN.
 constexpr bf16 to_bf16(float x) {
-  const uint32_t bits = std::bit_cast<uint32_t>(x);
-  if (x != x) return {uint16_t(bits >> 16 | 0x40)};
-  return {uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+  const uint32_t bits = std::bit_cast<uint32_t>(x), nearest = bits + 0x7fff + (bits >> 16 & 1);
+  return {uint16_t((x != x ? bits | 0x400000 : nearest) >> 16)};
 }
 
-/// Rounds to the nearest, ties to even; what is too large becomes infinity, NaN stays NaN.
+/// Rounds to the nearest, ties to even; what is too large becomes infinity, NaN stays NaN. With its exponent 2ᵉ, the
+/// sum of x and 2ᵉ⁺¹³ is rounded to multiples of 2ᵉ⁻¹⁰, and subnormals to those of 2⁻²⁴. No branch: loops do several at
+/// once.
 constexpr f16 to_f16(float x) {
-  const uint32_t bits = std::bit_cast<uint32_t>(x), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
-  if (x != x) return {uint16_t(sign | 0x7e00)};
-  if (magnitude >= 0x477ff000u) return {uint16_t(sign | 0x7c00)};  // 65520 and more
-  if (magnitude < 0x38800000u) {  // subnormal: adding 0.5 rounds to multiples of 2⁻²⁴
-    const float rounded = std::bit_cast<float>(magnitude) + 0.5f;
-    return {uint16_t(sign | (std::bit_cast<uint32_t>(rounded) - 0x3f000000u))};
-  }
-  return {uint16_t(sign | ((magnitude - 0x38000000u + 0xfff + (magnitude >> 13 & 1)) >> 13))};
+  constexpr uint32_t least_exponent = 0x38800000, too_large = 0x47800000, infinity = 0x7f800000;  // 2⁻¹⁴, 2¹⁶
+  const uint32_t bits = std::bit_cast<uint32_t>(x), all = bits & 0x7fffffffu;
+  const uint32_t magnitude = all < too_large ? all : too_large, own_exponent = magnitude & infinity;
+  const uint32_t exponent = own_exponent > least_exponent ? own_exponent : least_exponent;
+  const uint32_t added = exponent + (13u << 23);
+  const uint32_t sum = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + std::bit_cast<float>(added));
+  const uint32_t half = ((exponent - least_exponent) >> 13) + (sum - added), nan = all > infinity ? 0x200 : 0;
+  return {uint16_t((bits >> 16 & 0x8000u) | half | nan)};
 }
 
 }  // namespace rungs

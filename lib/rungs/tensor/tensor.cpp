@@ -171,10 +171,14 @@ void Tensor::fail_dtype(DType wanted) const {
 template <class Round>
 static void round_each(Tensor& out, const Tensor& x, Round round) {
   auto* to = out.data<decltype(round(0.0f))>();
-  if (x.dtype() == DType::f32)
-    std::transform(x.data(), x.data() + x.count(), to, round);
-  else
-    for (int64_t i = 0; i < x.count(); ++i) to[i] = round(float(x.value(i)));
+  const int64_t n = x.count();
+  if (x.dtype() != DType::f32) {
+    for (int64_t i = 0; i < n; ++i) to[i] = round(float(x.value(i)));
+    return;
+  }
+  const float* from = x.data();
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) to[i] = round(from[i]);
 }
 
 void convert(Tensor& out, const Tensor& x) {
