@@ -73,6 +73,9 @@ TEST_CASE("calc memory refuses what makes no sense, and says what would") {
       "calc memory --memory 80XB", 2,
       "memory: wanted a size such as 80GB, found \"80XB\": there is no unit \"XB\", but B, KB, KiB, MB, MiB, GB, "
       "GiB, TB, TiB");
+  for (const std::string bare : {"80", "8.5e10"})
+    check_fails("calc memory --memory " + bare, 2,
+                "memory: wanted a size with its unit, such as 80GB or 512MB, found \"" + bare + "\"");
   check_fails("calc memory --heads 33", 2, "heads: a hidden size of 4096 cannot be dealt out evenly to 33 heads");
   check_fails("calc memory --kv-heads 5", 2,
               "kv-heads: 32 query heads cannot be dealt out evenly to 5 key/value heads");

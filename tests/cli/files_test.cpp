@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli.hpp"
+#include "contains.hpp"
 #include "rungs/model/memory_estimate.hpp"
 #include "rungs/model/model.hpp"
 #include "rungs/ops/cpu_ops.hpp"
@@ -123,8 +124,7 @@ TEST_CASE("shards become one file, in their dtype or a wider one, and narrow aga
       run_rungs("convert " + checkpoints + "sharded_f32 " + (folder / "lost").string() + " --dtype bf16");
   CHECK(run.status == 2);
   CHECK(run.err.find("which bf16 cannot hold: it would be ") != std::string::npos);
-  CHECK_FALSE(std::filesystem::exists(folder / "lost/model.safetensors"));
-  CHECK_FALSE(std::filesystem::exists(folder / "lost/config.json"));
+  CHECK_FALSE(std::filesystem::exists(folder / "lost"));
 }
 
 TEST_CASE("convert quantizes into a GGUF file, says the error of each tensor, and the file generates") {
@@ -150,6 +150,42 @@ TEST_CASE("convert quantizes into a GGUF file, says the error of each tensor, an
   CHECK(run_rungs("tokenize --tokenizer " + q4 + " --text 'a red kite'").out ==
         run_rungs("tokenize --tokenizer " + stories + " --text 'a red kite'").out);
   CHECK(run_rungs("calc memory --model " + q4).out.find("\n0.6964 bytes a weight") != std::string::npos);
+}
+
+TEST_CASE("f16 takes values below its normal range, rounded and with the error said, and none that is too large") {
+  const Folder folder;
+  const std::string stories = (weights_directory() / "stories").string(), half = folder / "half.gguf";
+  const Outcome run = run_rungs("convert " + stories + " " + half + " --dtype f16 --json");
+  CHECK(run.err == "");
+  REQUIRE(run.status == 0);
+  const auto report = nlohmann::json::parse(run.out);
+  CHECK_FALSE(report["quantized"].empty());
+  for (const auto& tensor : report["quantized"]) {
+    CHECK(tensor["dtype"] == "f16");
+    CHECK(tensor["largest_error"] > 0);         // others stay as they are
+    CHECK(tensor["largest_error"] <= 0x1p-25);  // half a step of the subnormals; what is normal in bf16 is so in f16
+  }
+  const std::string prompt = " --prompt 'Once upon a time' --max-tokens 30 --temperature 0";
+  CHECK(run_rungs("generate --model " + half + prompt).out == run_rungs("generate --model " + stories + prompt).out);
+  const Outcome table = run_rungs("convert " + stories + " " + (folder / "again.gguf").string() + " --dtype f16");
+  CHECK(table.out == Contains("% of the weights, as roots of mean squares."));
+  CHECK(table.out.find(" 0.000%") == std::string::npos);
+
+  const std::string from = folder / "from", to = folder / "to.gguf", q = "model.layers.0.self_attn.q_proj.weight";
+  std::filesystem::copy(models + "llama_mha", from);
+  const auto refused = [&](float value, const std::string& why) {
+    std::map<std::string, Tensor> tensors;
+    const SafeTensors file(models + "llama_mha/model.safetensors");
+    for (const std::string& name : file.names()) tensors.emplace(name, file.get(name).copy());
+    tensors.at(q).flat(5) = value;
+    save_safetensors(from + "/model.safetensors", tensors);
+    check_fails("convert " + from + " " + to + " --dtype f16", 2, q + ": " + why);
+    CHECK_FALSE(std::filesystem::exists(to));
+  };
+  refused(1e6f, "element 5 is 1000000, which is too large for f16");
+  refused(65520, "element 5 is 65520, which is too large for f16");
+  refused(std::numeric_limits<float>::quiet_NaN(), "f16 needs finite weights, and element 5 is nan");
+  refused(std::numeric_limits<float>::infinity(), "f16 needs finite weights, and element 5 is inf");
 }
 
 TEST_CASE("what convert cannot quantize, or the tokenizer that GGUF cannot hold, is a sentence") {
@@ -259,9 +295,10 @@ TEST_CASE("a name that no model's folder can have, or an option that does not ap
   refused("convert " + models + "llama_mha", ".safetensors");
   refused("convert " + models + "llama_mha", ".gguf", "/");
   for (const std::string name : {"x", "x.gguf"})
-    check_fails(
-        "convert " + models + "llama_mha " + (folder / name).string() + " --bin-version 7", 2,
-        "bin-version: wanted a place that ends in .bin, to which alone it applies, found " + (folder / name).string());
+    for (const std::string version : {"7", "1"})
+      check_fails("convert " + models + "llama_mha " + (folder / name).string() + " --bin-version " + version, 2,
+                  "bin-version: wanted a place that ends in .bin, to which alone it applies, found " +
+                      (folder / name).string());
   CHECK(folder.files().empty());
 }
 
@@ -275,7 +312,13 @@ TEST_CASE("a random model is never written over another, nor so that it cannot b
   check_fails(
       "random-model " + path + " --context 2000000000", 2,
       path + "/config.json: max_position_embeddings: wanted a whole number from 1 to 16777216, found 2000000000");
-  CHECK(std::filesystem::is_empty(path));
+  CHECK(!std::filesystem::exists(path));
+  const std::string deep = folder / "a/b/c";
+  CHECK(run_rungs("random-model " + deep + " --context 2000000000").status == 2);
+  CHECK_FALSE(std::filesystem::exists(folder / "a"));
+  std::filesystem::create_directory(path);
+  CHECK(run_rungs("random-model " + path + "/b --context 2000000000").status == 2);
+  CHECK(std::filesystem::is_empty(path));  // the one that was there before stays
 }
 
 TEST_CASE("files that are none are refused with one sentence") {

@@ -63,6 +63,30 @@ TEST_CASE(
   if (finish == "context") CHECK(usual.err == "the text ended: the context of 24 tokens is full\n");
 }
 
+TEST_CASE("what no option says of the draws is as generation_config.json has it, where that samples") {
+  const GenerateFiles f;
+  const std::string model = f.generate + "--prompt 'the cat' --max-tokens 16 ", file = "generation_config.json";
+  using Values = std::vector<double>;
+  const auto drawn = [&](const std::string& options) {
+    const json out = json::parse(run_rungs(model + "--json " + options).out);
+    return Values{out.at("temperature"), out.at("top_k"), out.at("top_p")};
+  };
+  CHECK(drawn("") == Values{0.6, 0, 0.9});
+  write_file(f.model.folder / file, R"({"do_sample": true, "temperature": 2, "top_k": 3})");
+  CHECK(drawn("") == Values{2, 3, 0.9});
+  CHECK(drawn("--temperature 0 --top-p 1") == Values{0, 3, 1});
+  CHECK(drawn("--top-k 0") == Values{2, 0, 0.9});
+  CHECK(run_rungs(model).out == run_rungs(model + "--temperature 2 --top-k 3 --top-p 0.9").out);
+  const Outcome stats = run_rungs(model + "--stats");
+  CHECK(stats.err.starts_with("Drawn with temperature 2, top-k 3, top-p 0.9: what no option says is as " +
+                              (f.model.path / file).string() + " has it\n"));
+  CHECK(run_rungs(model + "--stats --temperature 2 --top-k 3").err.find("Drawn") == std::string::npos);
+  for (const char* greedy : {R"({"temperature": 2, "top_k": 3})", R"({"do_sample": false, "temperature": 2})"}) {
+    write_file(f.model.folder / file, greedy);
+    CHECK(drawn("") == Values{0.6, 0, 0.9});
+  }
+}
+
 TEST_CASE("several prompts on the command line are continued as those of a file, each as it would be alone") {
   const GenerateFiles f;
   write_file(f.folder / "prompts", "the cat\na\n");
@@ -180,6 +204,8 @@ TEST_CASE("the LLaMA of weights/stories: the same text with the cache and withou
   const std::string french = run_rungs(greedy + "--prompt 'mother =>'").out;
   CHECK(run_rungs(greedy + "--prompt 'Once upon a time' --prompt 'mother =>'").out == story + "\n" + french);
   CHECK(french.starts_with(" m\xC3\xA8re"));  // two tokens make the accented letter
+  check_fails("generate --draft-tokens 4", 2,
+              "--draft-tokens: wanted --draft MODEL or --prompt-lookup beside it, which guess them");
   check_fails("generate --context 513", 2, "context: wanted 1 to 512, which is the model's, found 513");
   check_fails("generate --tokenizer '" + (weights_directory() / "decoder").string() + "'", 3,
               (weights_directory() / "decoder").string() +

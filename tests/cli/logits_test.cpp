@@ -82,6 +82,10 @@ TEST_CASE("the logits of a text are those of BOS and its tokens") {
   const std::string text = "logits --model " + f.model.path.string() + " --out " + f.out + " --text ";
   CHECK(run_rungs(text + "'the cat'").status == 0);
   check_same(load_npy(f.out), want);
+  save_npy(f.tokens, Tensor::view_of(the_cat, {1}, DType::i32));
+  const Tensor of_bos = f.run("");
+  CHECK(run_rungs(text + "''").status == 0);
+  check_same(load_npy(f.out), of_bos);
   check_fails(text + "'the Z'", 2, "byte 0x5A at offset 4 of the text has no token");
   check_fails(text + "'aaaaaaaaaaaaaaaaaaaaaaaaa'", 2, "the text has 27 tokens, more than the model's context of 24");
 }

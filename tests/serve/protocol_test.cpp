@@ -49,6 +49,11 @@ TEST_CASE("a completion is read field by field, with the defaults of OpenAI") {
   CHECK(*usual.max_tokens == 16);
   CHECK_FALSE(usual.stream);
   CHECK_FALSE(usual.seed.has_value());
+  const Asked as_model = parse_request(R"({"prompt": "Once", "top_k": 2})", false, "stories",
+                                       {.temperature = 0.5, .top_k = 7, .top_p = 0.8});
+  CHECK(as_model.sampling.temperature == 0.5);
+  CHECK(as_model.sampling.top_k == 2);
+  CHECK(as_model.sampling.top_p == 0.8);
   CHECK(parse_request(R"({"prompt": [0, 7, 9]})", false, "stories").ids == std::vector<int32_t>{0, 7, 9});
 
   const Asked all = parse_request(

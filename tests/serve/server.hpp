@@ -99,6 +99,26 @@ inline nlohmann::json ask(httplib::Client& client, const nlohmann::json& body, i
   return nlohmann::json::parse(result->body);
 }
 
+/// A socket that says what it is told to, and no more.
+inline int connection(int port, const std::string& says) {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in to{};
+  to.sin_family = AF_INET, to.sin_port = htons(uint16_t(port)), to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  REQUIRE(connect(socket, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0);
+  REQUIRE(send(socket, says.data(), says.size(), 0) == ssize_t(says.size()));
+  return socket;
+}
+
+/// All that comes back until the server ends the connection.
+inline std::string answer(int port, const std::string& says) {
+  const int socket = connection(port, says);
+  std::string text(100'000, ' ');
+  size_t size = 0;
+  for (ssize_t n; (n = recv(socket, text.data() + size, text.size() - size, 0)) > 0;) size += size_t(n);
+  close(socket);
+  return text.substr(0, size);
+}
+
 /// A prompt, and what weights/stories continues it with.
 inline const nlohmann::json story = {{"prompt", "Once upon a time"}, {"max_tokens", 12}, {"temperature", 0}};
 inline constexpr const char* told = ", there was a little boy named Finn. He liked to";

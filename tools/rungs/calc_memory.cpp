@@ -1,5 +1,6 @@
 // rungs calc memory: what a model needs before it runs.
 #include <array>
+#include <cctype>
 
 #include "calc.hpp"
 #include "rungs/base/error.hpp"
@@ -168,9 +169,16 @@ void print_text(const MemoryQuestion& q, const std::vector<ContextRow>& rows) {
   print_rows(q, rows);
 }
 
+/// Without a unit 80 could be GB as well as bytes, and the wrong guess is wrong by 2^30.
+int64_t parse_memory(const std::string& text) {
+  const int64_t bytes = parse_bytes("memory", text);
+  if (std::isalpha(static_cast<unsigned char>(text.back()))) return bytes;
+  throw UsageError(fmt::format("memory: wanted a size with its unit, such as 80GB or 512MB, found \"{}\"", text));
+}
+
 MemoryQuestion question(const CalcMemoryCommand& command) {
   MemoryQuestion q{shape_of(command.model),
-                   parse_bytes("memory", command.memory),
+                   parse_memory(command.memory),
                    parse_list("context", command.context, parse_tokens),
                    parse_list("tp", command.gpus, parse_count),
                    {}};

@@ -188,7 +188,7 @@ void add_calc(CommandLine& line) {
   CLI::App* memory = add_command(line, *calc, "Subcommands", "memory", "parameters, KV cache, and the largest batch",
                                  [&m] { return calc_memory(m); });
   add_calc_model(memory, m.model);
-  memory->add_option("--memory", m.memory, "of one GPU, whose GB are GiB: 2^30 bytes")
+  memory->add_option("--memory", m.memory, "of one GPU, with its unit: GB and GiB are 2^30 bytes, MB and MiB 2^20")
       ->capture_default_str()
       ->type_name("SIZE");
   list(memory, "--context", m.context, "tokens of a request; otherwise 1024,2048,4096, or all that a checkpoint knows");

@@ -1,4 +1,6 @@
 // The commands for those who use a model: generate, serve, logits, tokenize, inspect, convert.
+#include <fmt/format.h>
+
 #include "command_line.hpp"
 #include "engine.hpp"
 #include "parallel_engine.hpp"
@@ -8,6 +10,8 @@ namespace rungs {
 void add_use(CommandLine& line) {
   GenerateCommand& g = line.generate;
   CLI::App* generate = add_command(line, line.app, "Use", "generate", "continue texts", [&line, &g] {
+    if (line.app.get_subcommand("generate")->count("--draft-tokens") > 0 && !g.drafts())
+      throw UsageError("--draft-tokens: wanted --draft MODEL or --prompt-lookup beside it, which guess them");
     if (g.tensor_parallel) return generate_on_ranks(g);
     return g.mine && !engine_is_mine ? generate_on_mine(g) : generate_text(g);
   });
@@ -31,14 +35,17 @@ void add_use(CommandLine& line) {
   generate->add_flag("--echo", g.echo, "the prompt before its continuation");
   generate->add_option("--max-tokens", g.options.max_tokens, "most tokens to generate for each prompt")
       ->capture_default_str();
-  generate->add_option("--temperature", g.options.sampling.temperature, "0: always the most probable token")
-      ->capture_default_str();
-  generate->add_option("--top-k", g.options.sampling.top_k, "draw from the k most probable tokens; 0: from all")
-      ->capture_default_str();
+  const SampleOptions& usual = g.options.sampling;
+  generate->add_option("--temperature", g.sampling.temperature, "0: always the most probable token")
+      ->default_str(fmt::format("{}", usual.temperature));
+  generate->add_option("--top-k", g.sampling.top_k, "draw from the k most probable tokens; 0: from all")
+      ->default_str(fmt::format("{}", usual.top_k));
   generate
-      ->add_option("--top-p", g.options.sampling.top_p,
-                   "draw from the fewest tokens whose probabilities reach p; 1: from all")
-      ->capture_default_str();
+      ->add_option("--top-p", g.sampling.top_p, "draw from the fewest tokens whose probabilities reach p; 1: from all")
+      ->default_str(fmt::format("{}", usual.top_p));
+  generate->footer(
+      "Of --temperature, --top-k and --top-p, what is not given is as the model's generation_config.json has it, where "
+      "that says \"do_sample\": true.");
   generate->add_option("--seed", g.options.seed, "of the draws; prompt i (from 0) draws with seed + i")
       ->capture_default_str();
   generate->add_option("--context", g.options.context, "most tokens of a text, prompt included; 0: as the model allows")
@@ -185,7 +192,7 @@ void add_files(CommandLine& line) {
       ->required();
   convert->add_option("--dtype", c.dtype,
                       "of the weights: f32, bf16; in a .gguf also f16, q8_0, q4_0; else as they are");
-  convert->add_option("--bin-version", c.bin_version, "of a .bin: 0 or 1, both f32")->capture_default_str();
+  convert->add_option("--bin-version", c.bin_version, "of a .bin: 0 or 1, both f32")->default_str("1");
   convert->add_flag("--json", c.json, "for scripts");
 }
 

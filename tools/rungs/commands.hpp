@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rungs/generate/generate.hpp"
+#include "rungs/model/generation_config.hpp"
 
 namespace rungs {
 
@@ -125,10 +126,11 @@ struct GenerateCommand {
   std::vector<std::string> prompts = {};  ///< none: the model begins by itself
   std::string prompts_file = {};          ///< instead of prompts: one a line
   GenerateOptions options = {};
-  bool echo = false;         ///< the prompt stands before what was made
-  bool interactive = false;  ///< prompts come line by line
-  bool trace = false;        ///< show what every step fed
-  bool stats = false;        ///< how fast it was, also where nobody looks
+  SamplingWishes sampling = {};  ///< as asked for; what is absent: as the model's file has it, or else `options`
+  bool echo = false;             ///< the prompt stands before what was made
+  bool interactive = false;      ///< prompts come line by line
+  bool trace = false;            ///< show what every step fed
+  bool stats = false;            ///< how fast it was, also where nobody looks
   bool json = false;
   bool mine = false;             ///< on the learner's code
   bool tensor_parallel = false;  ///< the processes of mpirun share the model
@@ -167,12 +169,12 @@ struct ServeCommand {
 int serve(const ServeCommand& command);
 
 struct LogitsCommand {
-  std::string model = {};      ///< directory, or a .bin of llama2.c
-  std::string tokens = {};     ///< .npy, (T) or (B, T), i32 or i64
-  std::string text = {};       ///< or a text
-  std::string tokenizer = {};  ///< of the text; "": the model's
-  std::string out = {};        ///< .npy, (T, V) or (B, T, V), f32
-  std::string taps = {};       ///< directory; "": none
+  std::string model = {};                ///< directory, or a .bin of llama2.c
+  std::string tokens = {};               ///< .npy, (T) or (B, T), i32 or i64
+  std::optional<std::string> text = {};  ///< or a text; "": BOS alone
+  std::string tokenizer = {};            ///< of the text; "": the model's
+  std::string out = {};                  ///< .npy, (T, V) or (B, T, V), f32
+  std::string taps = {};                 ///< directory; "": none
   bool cache = true;
   DType cache_dtype = DType::f32;
   int64_t chunk = 0;  ///< tokens of each sequence that one call feeds; 0: all
@@ -200,9 +202,9 @@ struct InspectCommand {
 int inspect_checkpoint(const InspectCommand& command);
 
 struct ConvertCommand {
-  std::string from, to;  ///< each a directory, a .bin or a .gguf
-  std::string dtype;     ///< of the weights: "f32", "bf16", "q8_0", ...; "": as they are
-  int bin_version = 1;
+  std::string from, to;                 ///< each a directory, a .bin or a .gguf
+  std::string dtype;                    ///< of the weights: "f32", "bf16", "q8_0", ...; "": as they are
+  std::optional<int> bin_version = {};  ///< of a .bin; none: 1
   bool json = false;
 };
 int convert_checkpoint(const ConvertCommand& command);

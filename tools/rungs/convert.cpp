@@ -1,4 +1,4 @@
-// rungs convert: a LLaMA from one kind of file to another, and what quantization rounded in it.
+// rungs convert: a LLaMA from one kind of file to another, and what quantization or f16 rounded in it.
 #include "rungs/model/convert.hpp"
 
 #include <fmt/format.h>
@@ -28,6 +28,12 @@ static double relative_error(const QuantizedTensor& t) {
   return t.sum_of_squares > 0 ? std::sqrt(t.squared_error / t.sum_of_squares) : 0;
 }
 
+/// Also of an error that three places after the point would not show.
+static std::string in_percent(double part) {
+  const double p = 100 * part;
+  return p == 0 || p >= 0.0005 ? fmt::format("{:.3f}%", p) : fmt::format("{:.1e}%", p);
+}
+
 static ordered_json json_of(const Converted& done, int64_t bytes) {
   ordered_json tensors = ordered_json::array();
   for (const QuantizedTensor& t : done.quantized)
@@ -48,12 +54,12 @@ static void print(const Converted& done, int64_t bytes, const ConvertCommand& co
                "largest");
     QuantizedTensor all;
     for (const QuantizedTensor& t : done.quantized) {
-      fmt::print("{:<28}{:<6}{:>13}  {:>8.3f}%  {:>13.3g}  {:>9.3g}\n", t.name, name_of(t.dtype), with_commas(t.count),
-                 100 * relative_error(t), t.largest_error, t.largest);
+      fmt::print("{:<28}{:<6}{:>13}  {:>9}  {:>13.3g}  {:>9.3g}\n", t.name, name_of(t.dtype), with_commas(t.count),
+                 in_percent(relative_error(t)), t.largest_error, t.largest);
       all.sum_of_squares += t.sum_of_squares, all.squared_error += t.squared_error;
     }
-    fmt::print("{} in {}; the errors are {:.3f}% of the weights, as roots of mean squares.\n", in_units(bytes),
-               command.to, 100 * relative_error(all));
+    fmt::print("{} in {}; the errors are {} of the weights, as roots of mean squares.\n", in_units(bytes), command.to,
+               in_percent(relative_error(all)));
   }
   if (!done.kept.empty())
     fmt::print("{} of the matrices stayed as they were, as no block of 32 divides their rows: {}{}\n", done.kept.size(),
@@ -64,13 +70,13 @@ static void print(const Converted& done, int64_t bytes, const ConvertCommand& co
 }
 
 int convert_checkpoint(const ConvertCommand& command) {
-  if (command.bin_version != ConvertCommand().bin_version && !command.to.ends_with(".bin"))
+  if (command.bin_version && !command.to.ends_with(".bin"))
     throw UsageError(
         fmt::format("bin-version: wanted a place that ends in .bin, to which alone it applies, found {}", command.to));
   std::unique_ptr<Progress> progress;
   int64_t all = 0;
   const Converted done = convert_llama(
-      command.from, command.to, {dtype_named(command.dtype), command.bin_version},
+      command.from, command.to, {dtype_named(command.dtype), command.bin_version.value_or(1)},
       [&](int64_t bytes) { progress = std::make_unique<Progress>("Writing " + command.to, all = bytes); },
       [&](int64_t bytes) { progress->advance(bytes); });
   progress.reset();

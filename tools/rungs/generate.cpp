@@ -142,6 +142,9 @@ class Watcher {
     ordered_json out = {{"model", session_.command.model},
                         {"cache", session_.options.cache},
                         {"cache_dtype", rungs::name_of(session_.options.cache_dtype)},
+                        {"temperature", session_.options.sampling.temperature},
+                        {"top_k", session_.options.sampling.top_k},
+                        {"top_p", session_.options.sampling.top_p},
                         {"seconds", seconds},
                         {"seconds_to_first_token", first_ - start_},
                         {"tokens_per_second", rate}};
@@ -242,13 +245,23 @@ void print_parts(const std::vector<EnginePart>& parts) {
   fmt::print(stderr, "\n");
 }
 
+/// Where it is the model's file by which tokens are drawn in another way.
+void print_sampling(const Session& session, const SampleOptions& without_file) {
+  const std::string drawn = in_words(session.options.sampling);
+  if (drawn != in_words(without_file))
+    fmt::print(stderr, "Drawn with {}: what no option says is as {} has it\n", drawn,
+               (std::filesystem::path(session.command.model) / "generation_config.json").string());
+}
+
 }  // namespace
 
 int generate_text(const GenerateCommand& command) { return generate_text(command, *make_engine(command.device)); }
 
 int generate_text(const GenerateCommand& command, Engine& engine) {
-  check(command.options.sampling);
   const Config config = load_config(command.model);
+  const GenerationConfig makers = load_generation_config(command.model, config.vocab_size);
+  const SampleOptions sampling = sample_options(command.sampling, makers, command.options.sampling);
+  check(sampling);
   const std::filesystem::path path = tokenizer_path(command.model, command.tokenizer);
   const std::unique_ptr<Tokenizer> tokenizer = engine.tokenizer(path);
   check_vocabulary(*tokenizer, path, config);
@@ -257,6 +270,7 @@ int generate_text(const GenerateCommand& command, Engine& engine) {
   if (context < 1 || context > most)
     throw UsageError(fmt::format("context: wanted 1 to {}, which is the model's, found {}", most, context));
   Session session{command, engine, *tokenizer, config, command.options, context};
+  session.options.sampling = sampling;
   session.options.stop = config.eos;
   if (config.eos.empty() && tokenizer->eos()) session.options.stop = {*tokenizer->eos()};
 
@@ -266,6 +280,8 @@ int generate_text(const GenerateCommand& command, Engine& engine) {
   if (prompts.empty() && !command.interactive) prompts.push_back(no_prompt(*tokenizer, config));
 
   if (!command.json) print_parts(engine.parts(config));
+  if ((command.stats || is_terminal(stderr)) && (!engine.ranks() || engine.ranks()->rank == 0))
+    print_sampling(session, sample_options(command.sampling, {}, command.options.sampling));
   if (command.drafts() && prompts.size() > 1)
     throw UsageError(fmt::format("a draft is for one prompt, found {}", prompts.size()));
   session.model = engine.model(command.model, planned(session, prompts));

@@ -47,12 +47,13 @@ Tokens load_tokens(const std::string& path, const Config& config) {
   return tokens;
 }
 
-/// BOS and the tokens of a text.
+/// BOS and the tokens of the text.
 Tokens encode(const LogitsCommand& command, const Config& config) {
   const std::filesystem::path path = tokenizer_path(command.model, command.tokenizer);
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(path);
   check_vocabulary(*tokenizer, path, config);
-  const std::vector<int32_t> ids = make_prompt(*tokenizer, config, command.text).tokens;
+  const std::vector<int32_t> ids =
+      (command.text->empty() ? no_prompt(*tokenizer, config) : make_prompt(*tokenizer, config, *command.text)).tokens;
   const auto T = int64_t(ids.size());
   if (T > config.max_seq_len)
     throw UsageError(fmt::format("the text has {} tokens, more than the model's context of {}", T, config.max_seq_len));
@@ -83,9 +84,9 @@ void save(const std::filesystem::path& path, const Tensor& tensor, bool batched)
 int write_logits(const LogitsCommand& command) {
   if (command.chunk < 0) throw UsageError(fmt::format("chunk: wanted at least 1 token, found {}", command.chunk));
   if (command.chunk > 0 && !command.cache) throw UsageError("chunk: without the cache all tokens are fed at once");
-  if (command.tokens.empty() && command.text.empty()) throw UsageError("--tokens or --text is required");
+  if (command.tokens.empty() && !command.text) throw UsageError("--tokens or --text is required");
   const Config config = load_config(command.model);
-  const Tokens tokens = command.text.empty() ? load_tokens(command.tokens, config) : encode(command, config);
+  const Tokens tokens = command.text ? encode(command, config) : load_tokens(command.tokens, config);
   const int64_t B = tokens.ids.dim(0), T = tokens.ids.dim(1), V = config.vocab_size;
   const int64_t chunk = command.chunk ? std::min(command.chunk, T) : T;
 

@@ -21,9 +21,7 @@ int make_random_model(const RandomModelCommand& command) {
   const DType dtype = command.dtype == "bf16" ? DType::bf16 : DType::f32;
 
   check_new_folder(command.directory);
-  std::error_code error;
-  std::filesystem::create_directories(command.directory, error);
-  if (error) throw FileError(fmt::format("{}: cannot be made: {}", command.directory, error.message()));
+  const NewFolder folder(command.directory);
   int64_t parameters = 0;
   for (const TensorLayout& tensor : llama_tensors(*config)) parameters += tensor.shape.count();
   Progress progress("Writing " + command.directory, parameters * int64_t(bytes_of(dtype)));

@@ -18,6 +18,10 @@ void check(const SampleOptions& options) {
     throw UsageError(fmt::format("top-p: wanted a number above 0 and at most 1, found {}", options.top_p));
 }
 
+std::string in_words(const SampleOptions& options) {
+  return fmt::format("temperature {}, top-k {}, top-p {}", options.temperature, options.top_k, options.top_p);
+}
+
 /// The largest logit's id, the lowest on a tie.
 static size_t largest(std::span<const float> logits) {
   size_t best = 0;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <random>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "rungs/ops/sample_options.hpp"
@@ -13,6 +14,9 @@ namespace rungs {
 
 /// \throws UsageError for a temperature below 0 or not finite, a top_k below 0, a top_p outside (0, 1].
 void check(const SampleOptions& options);
+
+/// "temperature 0.6, top-k 0, top-p 0.9"
+std::string in_words(const SampleOptions& options);
 
 /// The distribution that `options` make of `logits`: temperature, softmax, top-k, top-p (measured on what top-k left),
 /// each time made to sum to one. Equal probabilities are ranked by id, the lower first. out, logits: (V). `order` is

@@ -120,9 +120,7 @@ static void to_directory(const LlamaCheckpoint& model, const fs::path& to, const
   const Config& c = model.config;
   const Companions companions = is_llama2c(c.directory) ? companions_of_bin(c, to) : companions_of_folder(c, to);
   check_nothing_else(companions);
-  std::error_code error;
-  fs::create_directories(to, error);
-  if (error) throw FileError(fmt::format("{}: cannot be made: {}", to.string(), error.message()));
+  const NewFolder folder(to);
   if (on_start) on_start(bytes);
   save_safetensors(to / "model.safetensors", std::move(tensors), on_written);
   write_config(c, to, dtype, options.dtype.has_value());
@@ -166,22 +164,24 @@ static Converted to_bin(const LlamaCheckpoint& model, const fs::path& to, const 
   return done;
 }
 
-/// The values in blocks, and what that changed in them.
-static ConstTensor quantized(const Tensor& tensor, QuantizedTensor& report) {
+/// The values in blocks or in f16, and what that changed in them.
+static ConstTensor rounded(const Tensor& tensor, QuantizedTensor& report, const std::string& name) {
   const Tensor floats = converted(tensor, DType::f32);
   Tensor out = converted(floats, report.dtype);
   const Tensor back = converted(out, DType::f32);
   report.count = floats.count();
   for (int64_t i = 0; i < floats.count(); ++i) {
     const double value = double(floats.flat(i)), error = double(back.flat(i)) - value;
+    if (!std::isfinite(error))
+      throw UsageError(std::isfinite(value) ? fmt::format("{}: element {} is {}, which is too large for {}", name, i,
+                                                          value, name_of(report.dtype))
+                                            : fmt::format("{}: {} needs finite weights, and element {} is {}", name,
+                                                          name_of(report.dtype), i, value));
     report.sum_of_squares += value * value;
     report.squared_error += error * error;
     report.largest = std::max(report.largest, std::abs(value));
     report.largest_error = std::max(report.largest_error, std::abs(error));
   }
-  if (!std::isfinite(report.squared_error))
-    throw UsageError(
-        fmt::format("{}: {} needs finite weights, and it holds others", report.name, name_of(report.dtype)));
   return out;
 }
 
@@ -216,8 +216,8 @@ static Converted to_gguf(const LlamaCheckpoint& model, const fs::path& to, const
     const DType dtype = !matrix ? DType::f32 : quantizes && (embedding || !divides) ? tensor.dtype() : wanted;
     if (matrix && !embedding) of_most = dtype;
     QuantizedTensor* report = nullptr;
-    if (quantizes && dtype == wanted) {
-      if (is_quantized(tensor.dtype()))
+    if (dtype != tensor.dtype() && (is_quantized(dtype) || dtype == DType::f16)) {
+      if (is_quantized(tensor.dtype()) && is_quantized(dtype))
         throw UsageError(fmt::format("{}: it is {} already, and {} of that would lose twice", layout.name,
                                      name_of(tensor.dtype()), name_of(dtype)));
       report = &done.quantized.emplace_back();
@@ -226,7 +226,7 @@ static Converted to_gguf(const LlamaCheckpoint& model, const fs::path& to, const
     const bool is_q = layout.name.ends_with("q_proj.weight"), is_k = layout.name.ends_with("k_proj.weight");
     tensors.push_back({gguf_name_of(layout.name), layout.shape, dtype,
                        [&c, &tensor, report, dtype, is_q, is_k, name = layout.name]() -> ConstTensor {
-                         ConstTensor out = report ? quantized(tensor, *report) : exactly(tensor, dtype, name);
+                         ConstTensor out = report ? rounded(tensor, *report, name) : exactly(tensor, dtype, name);
                          if (!is_q && !is_k) return out;
                          return with_pairs_moved(out, is_q ? c.num_heads : c.num_kv_heads, Pairs::neighbours);
                        }});
@@ -249,6 +249,7 @@ static Converted to_gguf(const LlamaCheckpoint& model, const fs::path& to, const
   for (const TensorToSave& t : tensors) bytes += int64_t(bytes_of(t.dtype, t.shape.count()));
   if (on_start) on_start(bytes);
   save_gguf(to, keys, tensors, on_written);
+  std::erase_if(done.quantized, [](const QuantizedTensor& t) { return t.dtype == DType::f16 && t.largest_error == 0; });
   return done;
 }
 
@@ -266,6 +267,23 @@ void check_new_folder(const fs::path& folder) {
                       name.string(), ending, fs::path(name).replace_extension().string()));
   if (fs::exists(folder / "config.json") || fs::exists(folder / "model.safetensors")) fail_found_model(folder);
 }
+
+/// From the innermost. What holds something stays.
+static void remove_empty(const std::vector<fs::path>& folders) {
+  std::error_code ignored;
+  for (const fs::path& folder : folders) fs::remove(folder, ignored);
+}
+
+NewFolder::NewFolder(const fs::path& path) {
+  for (fs::path part = path; !part.empty() && !fs::exists(part); part = part.parent_path()) made_.push_back(part);
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (!error) return;
+  remove_empty(made_);
+  throw FileError(fmt::format("{}: cannot be made: {}", path.string(), error.message()));
+}
+
+NewFolder::~NewFolder() { remove_empty(made_); }
 
 Converted convert_llama(const fs::path& from, const fs::path& to, const ConvertOptions& options,
                         const std::function<void(int64_t)>& on_start, const std::function<void(int64_t)>& on_written) {

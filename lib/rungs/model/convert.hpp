@@ -1,4 +1,4 @@
-/// A LLaMA from one kind of file to another. Nothing is lost but what quantization rounds, and that is measured.
+/// A LLaMA from one kind of file to another. Nothing is lost but what quantization and f16 round, and that is measured.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ struct ConvertOptions {
   int bin_version = 1;  ///< of a .bin: 0 or 1
 };
 
-/// A tensor that was quantized, and what became of its values.
+/// A tensor whose values were rounded, by quantizing or to f16, and what became of them.
 struct QuantizedTensor {
   std::string name;  ///< as the file has it
   DType dtype;
@@ -29,7 +29,7 @@ struct QuantizedTensor {
 
 /// What a person may want to know of a copy.
 struct Converted {
-  std::vector<QuantizedTensor> quantized;
+  std::vector<QuantizedTensor> quantized;  ///< all that were quantized; in f16 those in which a value changed
   std::vector<std::string> kept;  ///< matrices that could not be quantized, as no block of 32 divides their rows
   std::string no_tokenizer;       ///< why a .gguf has none, or a .bin lost the model's; "": all is there
 };
@@ -37,6 +37,20 @@ struct Converted {
 /// Whether a new model may be written into this folder, which need not be there yet. \throws UsageError when a model is
 /// there, or the name ends in .gguf, .bin or .safetensors, so that it would be read as a file's
 void check_new_folder(const std::filesystem::path& folder);
+
+/// A folder to write into, made with those above it that are missing. Those of them in which nothing lies at the end
+/// are gone again, so that a refusal leaves none.
+class NewFolder {
+ public:
+  /// \throws FileError
+  explicit NewFolder(const std::filesystem::path& path);
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+  ~NewFolder();
+
+ private:
+  std::vector<std::filesystem::path> made_;  // from the innermost
+};
 
 /// Reads a directory, a .bin or a .gguf and writes, by the name that `to` ends in, a .gguf, a .bin of llama2.c, or a
 /// directory with one model.safetensors. The tokenizer goes along, and but for a .bin the chat template. What quantizes

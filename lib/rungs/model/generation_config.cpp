@@ -24,4 +24,11 @@ GenerationConfig load_generation_config(const std::filesystem::path& directory, 
   return config;
 }
 
+SampleOptions sample_options(const SamplingWishes& asked, const GenerationConfig& model, const SampleOptions& usual) {
+  const SamplingWishes file = model.sample ? SamplingWishes(model) : SamplingWishes();
+  return {.temperature = asked.temperature.value_or(file.temperature.value_or(usual.temperature)),
+          .top_k = asked.top_k.value_or(file.top_k.value_or(usual.top_k)),
+          .top_p = asked.top_p.value_or(file.top_p.value_or(usual.top_p))};
+}
+
 }  // namespace rungs

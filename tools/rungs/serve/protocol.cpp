@@ -138,7 +138,7 @@ std::optional<int64_t> max_tokens_of(const Fields& fields) {
   return tokens;
 }
 
-Asked read(const json& body, bool chat, const std::string& model) {
+Asked read(const json& body, bool chat, const std::string& model, const SampleOptions& usual) {
   const Fields fields(body, "the request");
   Names names = of_request;
   names.known.push_back(chat ? "messages" : "prompt");
@@ -148,7 +148,7 @@ Asked read(const json& body, bool chat, const std::string& model) {
                              : "the request: \"messages\" are for /v1/chat/completions: a completion has a \"prompt\"");
   check_names(fields, body, names);
   if (fields.has("model")) check_model(fields.text("model"), model);
-  Asked asked{.chat = chat};
+  Asked asked{.chat = chat, .sampling = usual};
   if (chat)
     asked.messages = messages_of(fields);
   else
@@ -156,7 +156,7 @@ Asked read(const json& body, bool chat, const std::string& model) {
   asked.max_tokens = max_tokens_of(fields);
   if (!chat && !asked.max_tokens) asked.max_tokens = 16;
   constexpr double far = 1e9;
-  asked.sampling.temperature = fields.has("temperature") ? fields.number("temperature", -far, far) : 1;
+  if (fields.has("temperature")) asked.sampling.temperature = fields.number("temperature", -far, far);
   if (fields.has("top_p")) asked.sampling.top_p = fields.number("top_p", -far, far);
   if (fields.has("top_k")) asked.sampling.top_k = fields.whole("top_k", 0, INT32_MAX);
   check(asked.sampling);
@@ -195,9 +195,9 @@ void check_model(const std::string& asked, const std::string& served) {
     throw HttpError(404, fmt::format("the request: model: this server has \"{}\" alone", served), "model_not_found");
 }
 
-Asked parse_request(std::string_view body, bool chat, const std::string& model) {
+Asked parse_request(std::string_view body, bool chat, const std::string& model, const SampleOptions& usual) {
   try {
-    return read(parse_json(body, "the request"), chat, model);
+    return read(parse_json(body, "the request"), chat, model, usual);
   } catch (const HttpError&) {
     throw;
   } catch (const Error& e) {

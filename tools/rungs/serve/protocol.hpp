@@ -43,10 +43,15 @@ struct HttpError : Error {
 /// \throws HttpError: 404 where `asked` is another than `served`
 void check_model(const std::string& asked, const std::string& served);
 
-/// Reads the body of POST /v1/completions, or of /v1/chat/completions. `model`: the only one that there is.
+/// How tokens are drawn where neither the request nor the model says so, as OpenAI has it.
+inline constexpr SampleOptions openai_sampling{.temperature = 1};
+
+/// Reads the body of POST /v1/completions, or of /v1/chat/completions. `model`: the only one that there is. `usual`:
+/// what a request leaves open is taken from there.
 /// \throws HttpError: 400 for what is no JSON, a field that is unknown or has a value that is not served; 404 for
 /// another model
-Asked parse_request(std::string_view body, bool chat, const std::string& model);
+Asked parse_request(std::string_view body, bool chat, const std::string& model,
+                    const SampleOptions& usual = openai_sampling);
 
 /// {"error": {"message", "type", "code"}}
 std::string error_body(int status, const std::string& says, const std::string& code = "");

@@ -13,7 +13,9 @@
 #include "prompts.hpp"
 #include "protocol.hpp"
 #include "rungs/base/json.hpp"
+#include "rungs/generate/sampler.hpp"
 #include "rungs/measure/peak_memory.hpp"
+#include "rungs/model/generation_config.hpp"
 #include "rungs/model/model.hpp"
 
 #ifdef RUNGS_HAS_HTTPLIB
@@ -83,6 +85,7 @@ class Server {
 
  private:
   void add_routes();
+  std::optional<HttpError> refusal_of(const httplib::Request& request) const;
   void guard();
   bool answer_at_once(const httplib::Request& request, httplib::Response& response);
   void complete(const httplib::Request& http, const httplib::ContentReader& read, httplib::Response& response,
@@ -103,7 +106,8 @@ class Server {
   std::unique_ptr<ServerEngine> engine_;
   ChatTemplate template_;
   std::vector<int32_t> stops_, chat_stops_;
-  std::string name_;  // of the model
+  SampleOptions sampling_;  // where a request says nothing else
+  std::string name_;        // of the model
   std::random_device random_;
   std::mutex random_mutex_;
   std::atomic<bool> ending_ = false;
@@ -135,16 +139,32 @@ Server::Server(const ServeCommand& command, Engine& parts)
   if (stops_.empty() && tokenizer_->eos()) stops_ = {*tokenizer_->eos()};
   chat_stops_ = chat_stops(template_, *tokenizer_);
   chat_stops_.insert(chat_stops_.end(), stops_.begin(), stops_.end());
+  sampling_ = sample_options({}, load_generation_config(command.model, config_.vocab_size), openai_sampling);
   name_ = std::filesystem::weakly_canonical(command.model).filename().string();
 }
 
+/// An error ends its connection, since what is unread of the request would be taken for the next one. cpp-httplib 0.11
+/// goes on whatever a header of the answer says, unless it is told that the answer could not be sent to its end.
 void send(httplib::Response& response, int status, const std::string& body, const char* type = "application/json") {
   response.status = status;
-  response.set_content(body, type);
+  if (status < 400) return response.set_content(body, type);
+  response.set_header("Content-Length", std::to_string(body.size()));
+  response.set_content_provider(type, [body](size_t, httplib::DataSink& sink) {
+    sink.write(body.data(), body.size());
+    return false;
+  });
 }
 
 ordered_json model_json(const std::string& name) {
   return {{"id", name}, {"object", "model"}, {"created", 0}, {"owned_by", "rungs"}};
+}
+
+bool has_body(const httplib::Request& request) {
+  return request.has_header("Content-Length") || request.has_header("Transfer-Encoding");
+}
+
+bool asks_for_text(const httplib::Request& request) {
+  return request.method == "POST" && (request.path == "/v1/completions" || request.path == "/v1/chat/completions");
 }
 
 /// What the routes of cpp-httplib are no good for; false: it is for them.
@@ -155,11 +175,10 @@ bool Server::answer_at_once(const httplib::Request& request, httplib::Response& 
     send(response, 200, pretty(model_json(name_)) + "\n");
     return true;
   }
-  const bool has_body = request.has_header("Content-Length") || request.has_header("Transfer-Encoding");
-  if (has_body || request.method == "GET" || request.method == "HEAD" || request.method == "OPTIONS") return false;
+  if (has_body(request) || request.method == "GET" || request.method == "HEAD" || request.method == "OPTIONS")
+    return false;
   // cpp-httplib would wait for a body until its time is over.
-  const bool is_asked = request.path == "/v1/completions" || request.path == "/v1/chat/completions";
-  if (request.method == "POST" && is_asked) throw HttpError(400, "the request has no body: wanted JSON");
+  if (asks_for_text(request)) throw HttpError(400, "the request has no body: wanted JSON");
   response.status = 404;
   return true;
 }
@@ -172,34 +191,37 @@ bool is_loopback(const std::string& host) {
 
 /// Who may ask: with the key, where there is one; and no page of another site, also where that site's name leads to
 /// this machine (DNS rebinding).
+std::optional<HttpError> Server::refusal_of(const httplib::Request& request) const {
+  const std::string origin = request.get_header_value("Origin"), host = request.get_header_value("Host");
+  if (!origin.empty() && origin != "http://" + host && origin != "https://" + host)
+    return HttpError(403, "pages of other sites may not ask this server");
+  if (command_.api_key.empty() && !host.empty() && !is_loopback(host))
+    return HttpError(403, "without --api-key this server answers to localhost, 127.0.0.1 and [::1]");
+  const bool is_open = request.path == "/" || request.path == "/health";
+  if (!is_open && !command_.api_key.empty() &&
+      !same_secret(request.get_header_value("Authorization"), "Bearer " + command_.api_key))
+    return HttpError(401, "wanted the header \"Authorization: Bearer KEY\" with this server's key", "invalid_api_key");
+  return {};
+}
+
 void Server::guard() {
   http_.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
     using Handled = httplib::Server::HandlerResponse;
-    const std::string origin = request.get_header_value("Origin"), host = request.get_header_value("Host");
-    if (!origin.empty() && origin != "http://" + host && origin != "https://" + host) {
-      send(response, 403, error_body(403, "pages of other sites may not ask this server"));
-      return Handled::Handled;
-    }
-    if (command_.api_key.empty() && !host.empty() && !is_loopback(host)) {
-      send(response, 403, error_body(403, "without --api-key this server answers to localhost, 127.0.0.1 and [::1]"));
-      return Handled::Handled;
-    }
-    const bool is_open = request.path == "/" || request.path == "/health";
-    if (!is_open && !command_.api_key.empty() &&
-        !same_secret(request.get_header_value("Authorization"), "Bearer " + command_.api_key)) {
-      send(
-          response, 401,
-          error_body(401, "wanted the header \"Authorization: Bearer KEY\" with this server's key", "invalid_api_key"));
-      return Handled::Handled;
-    }
+    if (asks_for_text(request) && has_body(request)) return Handled::Unhandled;  // complete() refuses once it is read
+    if (const std::optional<HttpError> refusal = refusal_of(request)) throw *refusal;
     return answer_at_once(request, response) ? Handled::Handled : Handled::Unhandled;
   });
+  http_.set_post_routing_handler([](const httplib::Request&, httplib::Response& response) {
+    if (response.status < 400) return;
+    for (const char* header : {"Connection", "Keep-Alive"}) response.headers.erase(header);
+    response.set_header("Connection", "close");
+  });
   http_.set_error_handler([](const httplib::Request& request, httplib::Response& response) {
-    if (!response.body.empty()) return;
+    if (response.has_header("Content-Type")) return;  // it says already what is wrong
     const std::string says = response.status == 404   ? "there is nothing at " + request.method + " " + request.path
                              : response.status == 413 ? "the request is larger than 8 MiB"
                                                       : "the request cannot be read";
-    response.set_content(error_body(response.status, says), "application/json");
+    send(response, response.status, error_body(response.status, says));
   });
   http_.set_exception_handler([](const httplib::Request&, httplib::Response& response, std::exception_ptr thrown) {
     try {
@@ -259,14 +281,15 @@ Request Server::request_of(const Asked& asked) {
   return request;
 }
 
-/// \throws HttpError for one that is too long, also where its length was not said, or that ends too soon
-std::string body_of(const httplib::Request& http, const httplib::ContentReader& read) {
+/// Read to its end, kept or not. \throws HttpError for one that is too long, also where its length was not said, or
+/// that ends too soon
+std::string body_of(const httplib::Request& http, const httplib::ContentReader& read, bool keep) {
   if (http.is_multipart_form_data()) throw HttpError(400, "the request: wanted JSON, found a form");
   std::string body;
   size_t length = 0;
   const bool whole = read([&](const char* data, size_t size) {
     length += size;
-    if (length <= most_bytes) body.append(data, size);
+    if (keep && length <= most_bytes) body.append(data, size);
     return length <= most_read_bytes;
   });
   const uint64_t announced = std::strtoull(http.get_header_value("Content-Length").c_str(), nullptr, 10);
@@ -277,7 +300,10 @@ std::string body_of(const httplib::Request& http, const httplib::ContentReader& 
 
 void Server::complete(const httplib::Request& http, const httplib::ContentReader& read, httplib::Response& response,
                       bool chat) {
-  const Asked asked = parse_request(body_of(http, read), chat, name_);
+  const std::optional<HttpError> refusal = refusal_of(http);
+  const std::string body = body_of(http, read, !refusal);  // a client that still sends would not see the refusal
+  if (refusal) throw *refusal;
+  const Asked asked = parse_request(body, chat, name_, sampling_);
   if (ending_) throw HttpError(503, "the server ends: it takes no more requests");
   Request request = request_of(asked);
   const Usage usage{.prompt = int64_t(request.prompt.size())};
@@ -391,8 +417,10 @@ void Server::serve() {
   const auto listener = std::async(std::launch::async, [this] { http_.listen_after_bind(); });
   // stop() would do nothing to a listener that does not run yet, and it would never end.
   while (!http_.is_running() && listener.wait_for(1ms) == std::future_status::timeout) continue;
-  fmt::print("{}: {} slots, a context of {} tokens, chats as {}. Ctrl-C ends.\nhttp://{}:{}\n", name_, command_.slots,
-             model_->config().max_seq_len, name_of(template_), in_url(command_.host), port);
+  fmt::print(
+      "{}: {} slots, a context of {} tokens, chats as {}, unless asked otherwise {}. Ctrl-C ends.\nhttp://{}:{}\n",
+      name_, command_.slots, model_->config().max_seq_len, name_of(template_), in_words(sampling_),
+      in_url(command_.host), port);
   std::fflush(stdout);
   wait_for_end();
   http_.stop();
