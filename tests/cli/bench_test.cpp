@@ -296,6 +296,10 @@ TEST_CASE("bench peers compares with what other engines print") {
   CHECK(c.out.find("llama2.c") != std::string::npos);
   CHECK(c.out.find("decode ") != std::string::npos);
   CHECK(c.out.find("prompt") == std::string::npos);
+  peers.program("llama-bench", R"(echo '[{"avg_ts": 123456.7}]')");
+  const Outcome table = run_rungs(peers.with("m.gguf", "llama-cpp ", 1) + peers.folder.path().string());
+  CHECK(table.out.find("      123457 ") != std::string::npos);
+  CHECK(table.out.find("       200 ") != std::string::npos);
   const Outcome only =
       run_rungs(peers.with("m.gguf", "llama-cpp ") + peers.folder.path().string() + " --json --only 'batch of'");
   REQUIRE_MESSAGE(only.status == 0, only.err);
@@ -316,6 +320,20 @@ TEST_CASE("bench peers keeps what it measured before a peer crashes") {
   CHECK(
       run_rungs(peers.with("m.gguf", "llama-cpp ") + peers.folder.path().string()).err.find("ended with status 255") !=
       std::string::npos);
+}
+
+TEST_CASE("bench peers asks a peer again that printed nothing, but not for ever") {
+  const Peers peers;
+  const std::string command =
+      peers.with("m.gguf", "llama-cpp ", 1) + peers.folder.path().string() + " --json --only 'batch of 2'";
+  peers.program("llama-batched-bench",
+                R"(cd "${0%/*}"; echo >>asked; test $(wc -l <asked) -lt 3 || echo '{"speed_tg": 200.0}')");
+  const Outcome third = run_rungs(command);
+  REQUIRE_MESSAGE(third.status == 0, third.err);
+  CHECK(json::parse(third.out)["tasks"][0]["peer"] == 200.0);
+  CHECK(read_text(peers.folder / "asked") == "\n\n\n");
+  peers.program("llama-batched-bench", "true");
+  CHECK(run_rungs(command).err.find(": printed no results, five times") != std::string::npos);
 }
 
 TEST_CASE("bench peers says that llama2.c has nothing to do with so short a context") {

@@ -112,8 +112,9 @@ int bench_engine(const BenchEngineCommand& command) {
                                {"share_of_limit", share},
                                {"quiet", quiet}});
     if (command.json) continue;
-    fmt::print("{:<22}{:>8}{:>11.3g}{:>12.4g}{:>5.1f} GB/s{:>13.0f}%{}\n", task.name(), task.threads, 1e3 * seconds,
-               task.tokens() / seconds, memory * 1e-9, 100 * share, quiet ? "" : "  memory was not alone");
+    fmt::print("{:<22}{:>8}{:>11.3g}{:>12}{:>5.1f} GB/s{:>13.0f}%{}\n", task.name(), task.threads, 1e3 * seconds,
+               in_four_digits(task.tokens() / seconds), memory * 1e-9, 100 * share,
+               quiet ? "" : "  memory was not alone");
     std::fflush(stdout);
   }
   if (command.json)

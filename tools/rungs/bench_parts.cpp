@@ -60,6 +60,10 @@ ordered_json begin_report(const std::string& command, const std::string& model, 
   return report;
 }
 
+std::string in_four_digits(double speed) {
+  return speed < 1000 ? fmt::format("{:.4g}", speed) : fmt::format("{:.0f}", speed);
+}
+
 void write_report(const std::filesystem::path& out, const ordered_json& report, const std::string& title,
                   const std::vector<Panel>& panels) {
   if (out.has_parent_path()) std::filesystem::create_directories(out.parent_path());

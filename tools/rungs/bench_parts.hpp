@@ -29,6 +29,9 @@ Panel without_and_with(const std::string& title, const std::string& x_label, con
 nlohmann::ordered_json begin_report(const std::string& command, const std::string& model, const DeviceChoice& device);
 std::string shown_path(const std::filesystem::path& path);
 
+/// A speed in four digits, and in all those before the point: "98.31", "14660".
+std::string in_four_digits(double speed);
+
 /// Writes the report and, where gnuplot is installed and there are panels, the pictures beside it.
 void write_report(const std::filesystem::path& out, const nlohmann::ordered_json& report, const std::string& title,
                   const std::vector<Panel>& panels);

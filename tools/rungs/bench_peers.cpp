@@ -70,9 +70,11 @@ double llama_cpp(const std::string& folder, const std::string& model, const Engi
     const std::string command =
         fmt::format("{} {} -c 4096 -npp {} -ntg 16 -npl {} --output-format jsonl 2>/dev/null",
                     shell_word(llama_program(folder, "llama-batched-bench")), common, call.past, call.batch);
-    const std::string output = output_of(command);
-    const size_t begin = output.find('{');
-    if (begin == std::string::npos) throw Error(fmt::format("{}: printed no results", command));
+    std::string output;
+    size_t begin = std::string::npos;
+    // It loses its output now and then, and ends with status 0 all the same.
+    for (int i = 0; i < 5 && begin == std::string::npos; ++i) output = output_of(command), begin = output.find('{');
+    if (begin == std::string::npos) throw Error(fmt::format("{}: printed no results, five times", command));
     const std::string line = output.substr(begin, output.find('\n', begin) - begin);
     return number_in(parse_json(line, command), "speed_tg", command);
   }
@@ -160,8 +162,9 @@ int bench_peers(const BenchPeersCommand& command) {
                                {"largest_ratio", *most},
                                {"noisy_rounds", c.noisy}});
     if (!command.json)
-      fmt::print("{:<22}{:>8}{:>10.4g}{:>12.4g}{:>8.2f}{:>16}{:>8}\n", c.task.name(), c.task.threads, median(c.ours),
-                 median(c.theirs), median(c.ratios), fmt::format("{:.2f} ... {:.2f}", *least, *most), c.noisy);
+      fmt::print("{:<22}{:>8}{:>10}{:>12}{:>8.2f}{:>16}{:>8}\n", c.task.name(), c.task.threads,
+                 in_four_digits(median(c.ours)), in_four_digits(median(c.theirs)), median(c.ratios),
+                 fmt::format("{:.2f} ... {:.2f}", *least, *most), c.noisy);
   }
   if (command.json) fmt::print("{}\n", pretty(report));
   if (!command.out.empty()) write_report(command.out, report, "", {});
