@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "benchmark.hpp"
 #include "folder.hpp"
-#include "report.hpp"
 #include "rungs/measure/bandwidth.hpp"
 #include "rungs/model/llama.hpp"
 #include "rungs/model/presets.hpp"
@@ -77,7 +77,10 @@ Result decode(Llama& model, int64_t tokens, double bytes, int threads) {
 
 }  // namespace
 
-int main() try {
+int main(int argc, char** argv) try {
+  Benchmark benchmark("decode",
+                      "tokens a second of LLaMAs of 15M and 110M parameters, and the share of the memory's bandwidth");
+  benchmark.read(argc, argv);
   fmt::print("{}; tokens from position 0, one sequence, forward passes alone\n\n", machine());
   fmt::print("{:<13} {:<5} {:>7} {:>10} {:>8} {:>11} {:>7}\n", "shape", "dtype", "threads", "tokens/s", "GB/s",
              "of memory's", "kept");
@@ -111,7 +114,7 @@ int main() try {
                         {"tried", r.tried}});
       }
     }
-  write_report("decode", {{"rows", rows}});
+  benchmark.write({{"rows", rows}});
   return 0;
 } catch (const std::exception& e) {
   fmt::print(stderr, "decode: {}\n", e.what());

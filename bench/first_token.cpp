@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "benchmark.hpp"
 #include "folder.hpp"
-#include "report.hpp"
 #include "rungs/model/presets.hpp"
 #include "rungs/model/random_llama.hpp"
 
@@ -41,10 +41,14 @@ Waited generate_one(const std::string& model) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  Benchmark benchmark("first_token", "seconds to the first token of a model of 1B parameters, and its peak memory");
+  std::filesystem::path given;
+  benchmark.app().add_option("DIR", given, "a model of `rungs random-model DIR --shape 1b`; otherwise one is made");
+  benchmark.read(argc, argv);
   const Folder folder;
-  const std::filesystem::path model = argc > 1 ? argv[1] : folder.path;
+  const std::filesystem::path model = given.empty() ? folder.path : given;
   const Config config = *preset("1b");
-  if (argc == 1) save_random_llama(model, config, DType::bf16, 1);
+  if (given.empty()) save_random_llama(model, config, DType::bf16, 1);
   generate_one(model);  // brings the file into the page cache
   std::vector<double> seconds;
   int64_t peak = 0;
@@ -63,15 +67,15 @@ int main(int argc, char** argv) try {
              runs, seconds.front(), seconds.back());
   fmt::print("peak memory         {:.2f} GB, {:.3f} of the file and the cache (wanted: at most 1.15)\n",
              double(peak) * 1e-9, share);
-  write_report("first_token", {{"shape", "1b"},
-                               {"dtype", "bf16"},
-                               {"context", context},
-                               {"file_bytes", file},
-                               {"cache_bytes", cache},
-                               {"seconds", seconds},
-                               {"median_seconds", seconds[runs / 2]},
-                               {"peak_bytes", peak},
-                               {"peak_of_file_and_cache", share}});
+  benchmark.write({{"shape", "1b"},
+                   {"dtype", "bf16"},
+                   {"context", context},
+                   {"file_bytes", file},
+                   {"cache_bytes", cache},
+                   {"seconds", seconds},
+                   {"median_seconds", seconds[runs / 2]},
+                   {"peak_bytes", peak},
+                   {"peak_of_file_and_cache", share}});
   return 0;
 } catch (const std::exception& e) {
   fmt::print(stderr, "first_token: {}\n", e.what());

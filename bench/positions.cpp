@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "benchmark.hpp"
 #include "folder.hpp"
-#include "report.hpp"
 #include "rungs/measure/bandwidth.hpp"
 #include "rungs/measure/plot.hpp"
 #include "rungs/model/model.hpp"
@@ -22,7 +22,9 @@ constexpr int rounds = 25;
 
 }  // namespace
 
-int main() try {
+int main(int argc, char** argv) try {
+  Benchmark benchmark("positions", "milliseconds of a token at positions 0 to 4095");
+  benchmark.read(argc, argv);
   Config config = *preset("stories15M");
   config.max_seq_len = context;
   const Folder folder;
@@ -76,13 +78,13 @@ int main() try {
     wanted.x.push_back(double(positions[i])), wanted.y.push_back((first + keys * a_position / median(memory)) * 1e3);
   }
   if (has_gnuplot())
-    draw_picture(RUNGS_SOURCE_DIR "/bench/results/positions.png", "a cached token at each position",
+    draw_picture(std::filesystem::path(benchmark.out()).replace_extension(".png"), "a cached token at each position",
                  {{"15M-shaped LLaMA, f32", "position", "milliseconds a token", {curve, wanted}}});
-  write_report("positions", {{"threads", threads},
-                             {"memory_gigabytes_per_second", median(memory) * 1e-9},
-                             {"cache_bytes_a_position", a_position},
-                             {"rounds", rounds},
-                             {"rows", rows}});
+  benchmark.write({{"threads", threads},
+                   {"memory_gigabytes_per_second", median(memory) * 1e-9},
+                   {"cache_bytes_a_position", a_position},
+                   {"rounds", rounds},
+                   {"rows", rows}});
   return 0;
 } catch (const std::exception& e) {
   fmt::print(stderr, "positions: {}\n", e.what());

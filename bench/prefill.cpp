@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "benchmark.hpp"
 #include "folder.hpp"
-#include "report.hpp"
 #include "rungs/model/model.hpp"
 #include "rungs/model/presets.hpp"
 #include "rungs/model/random_llama.hpp"
@@ -34,7 +34,9 @@ double seconds_of(const std::function<void()>& work) {
 
 }  // namespace
 
-int main() try {
+int main(int argc, char** argv) try {
+  Benchmark benchmark("prefill", "how fast a prompt of 512 tokens is read, beside Eigen's own products");
+  benchmark.read(argc, argv);
   Config c = *preset("stories110M");
   c.num_layers = 4;  // of 12: each costs the same
   const Folder folder;
@@ -101,18 +103,18 @@ int main() try {
              median(model_seconds) * 1e3, model_speed);
   fmt::print("prefill reaches {:.0f}% of Eigen's own products (wanted: at least 85%); {:.0f} tokens a second\n",
              100 * share, double(T) / median(model_seconds));
-  write_report("prefill", {{"threads", threads},
-                           {"tokens", T},
-                           {"width", c.hidden_size},
-                           {"heads", c.num_heads},
-                           {"intermediate_size", c.intermediate_size},
-                           {"layers", c.num_layers},
-                           {"eigen_products", sizes},
-                           {"eigen_gflops", eigen_speed},
-                           {"prefill_gflops", model_speed},
-                           {"prefill_milliseconds", median(model_seconds) * 1e3},
-                           {"share", share},
-                           {"runs", runs}});
+  benchmark.write({{"threads", threads},
+                   {"tokens", T},
+                   {"width", c.hidden_size},
+                   {"heads", c.num_heads},
+                   {"intermediate_size", c.intermediate_size},
+                   {"layers", c.num_layers},
+                   {"eigen_products", sizes},
+                   {"eigen_gflops", eigen_speed},
+                   {"prefill_gflops", model_speed},
+                   {"prefill_milliseconds", median(model_seconds) * 1e3},
+                   {"share", share},
+                   {"runs", runs}});
   return 0;
 } catch (const std::exception& e) {
   fmt::print(stderr, "prefill: {}\n", e.what());

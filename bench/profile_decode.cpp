@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "report.hpp"
+#include "benchmark.hpp"
 #include "rungs/generate/generate.hpp"
 #include "rungs/measure/allocations.hpp"
 #include "rungs/measure/timing_ops.hpp"
@@ -51,7 +51,10 @@ Decode fastest(Model& model, TimingOps* timing) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  const std::string directory = argc > 1 ? argv[1] : RUNGS_SOURCE_DIR "/weights/decoder";
+  Benchmark benchmark("profile_decode", "where the time of a decode step goes, operation by operation");
+  std::string directory = RUNGS_SOURCE_DIR "/weights/decoder";
+  benchmark.app().add_option("MODEL", directory, "whose steps");
+  benchmark.read(argc, argv);
   CpuOps ops;
   TimingOps timing(ops);
   const Decode plain = fastest(*load_model(ops, directory), nullptr);
@@ -82,13 +85,13 @@ int main(int argc, char** argv) try {
   fmt::print("allocations a token        {} (wanted: 0)\n", per_token);
   fmt::print("tokens a second            {:.0f}; under the stopwatch {:.0f}\n", tokens / plain.seconds,
              tokens / timed.seconds);
-  write_report("profile_decode", {{"model", directory},
-                                  {"prompt_tokens", prompt_tokens},
-                                  {"tokens", tokens},
-                                  {"operations", operations},
-                                  {"share_of_products_and_attention", share},
-                                  {"allocations_per_token", per_token},
-                                  {"tokens_per_second", tokens / plain.seconds}});
+  benchmark.write({{"model", directory},
+                   {"prompt_tokens", prompt_tokens},
+                   {"tokens", tokens},
+                   {"operations", operations},
+                   {"share_of_products_and_attention", share},
+                   {"allocations_per_token", per_token},
+                   {"tokens_per_second", tokens / plain.seconds}});
   return 0;
 } catch (const std::exception& e) {
   fmt::print(stderr, "profile_decode: {}\n", e.what());

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "benchmark.hpp"
 #include "folder.hpp"
-#include "report.hpp"
 #include "rungs/model/model.hpp"
 #include "rungs/model/presets.hpp"
 #include "rungs/model/random_llama.hpp"
@@ -46,7 +46,9 @@ double call(Setup& s, int64_t n, bool prompt) {
 
 }  // namespace
 
-int main() try {
+int main(int argc, char** argv) try {
+  Benchmark benchmark("prompts", "milliseconds of a call by the number of its rows, 1 to 512");
+  benchmark.read(argc, argv);
   fmt::print("{}, {} threads\nstories110M; a call's tokens a second\n\n", machine(), omp_get_max_threads());
   nlohmann::ordered_json report = {{"threads", omp_get_max_threads()}, {"runs", runs}};
   for (const DType dtype : {DType::f32, DType::bf16}) {
@@ -74,7 +76,7 @@ int main() try {
     }
     fmt::print("\n");
   }
-  write_report("prompts", report);
+  benchmark.write(report);
   return 0;
 } catch (const std::exception& e) {
   fmt::print(stderr, "prompts: {}\n", e.what());

@@ -1,10 +1,10 @@
-// How fast each kind of tokenizer encodes, on one core. Usage: tokenize [PATH of a further tokenizer]...
+// How fast each kind of tokenizer encodes, on one core.
 #include <algorithm>
 #include <ctime>
 #include <functional>
 #include <random>
 
-#include "report.hpp"
+#include "benchmark.hpp"
 #include "rungs/tokenizer/tokenizer.hpp"
 
 using namespace rungs;
@@ -51,6 +51,10 @@ double seconds_of(const std::function<void()>& work, int runs) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  Benchmark benchmark("tokenize", "MB of text a second that each kind of tokenizer encodes");
+  std::vector<std::filesystem::path> more;
+  benchmark.app().add_option("PATH", more, "further tokenizers");
+  benchmark.read(argc, argv);
   const std::vector<std::pair<std::string, std::string>> texts = {{"1 KB", text_of(1 << 10)},
                                                                   {"100 KB", text_of(100 << 10)},
                                                                   {"10 MB", text_of(10 << 20)},
@@ -58,7 +62,7 @@ int main(int argc, char** argv) try {
   std::vector<std::filesystem::path> paths;
   for (const char* name : {"sentencepiece", "tiktoken", "bytelevel", "fallback"})
     paths.push_back(weights_directory() / "tokenizers" / name);
-  for (int i = 1; i < argc; ++i) paths.emplace_back(argv[i]);
+  paths.insert(paths.end(), more.begin(), more.end());
   fmt::print("MB of text a second of one core\n{:<28}", "");
   for (const auto& [name, text] : texts) fmt::print("  {:>14}", name);
   fmt::print("\n");
@@ -82,7 +86,7 @@ int main(int argc, char** argv) try {
     }
     fmt::print("\n");
   }
-  write_report("tokenize", {{"encode", figures}});
+  benchmark.write({{"encode", figures}});
   return 0;
 } catch (const std::exception& e) {
   fmt::print(stderr, "tokenize: {}\n", e.what());

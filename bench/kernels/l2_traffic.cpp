@@ -7,7 +7,7 @@
 #include <list>
 #include <unordered_map>
 
-#include "../report.hpp"
+#include "../benchmark.hpp"
 #include "kernels/emulator/engine/device.hpp"
 #include "kernels/matmul/tile_order.cuh"
 
@@ -68,7 +68,11 @@ int64_t bytes_read(const Shape& shape, const Order& order, const emulator::Devic
 
 }  // namespace
 
-int main() try {
+int main(int argc, char** argv) try {
+  Benchmark benchmark(
+      "l2_traffic",
+      "what matmul_07 reads of a GPU's memory by the order of its tiles, a model; RUNGS_DEVICE says which GPU");
+  benchmark.read(argc, argv);
   const Shape shapes[] = {{"8B gate and up, 2048 tokens", 2048, 28672, 4096},
                           {"8B down, 2048 tokens", 2048, 4096, 14336},
                           {"8B q, k and v, 2048 tokens", 2048, 6144, 4096},
@@ -93,7 +97,7 @@ int main() try {
                        {"bytes_along_rows", rows},
                        {"bytes_in_bands", bands}});
   }
-  write_report("l2_traffic", {{"device", device.name}, {"l2_bytes", device.l2_bytes}, {"products", figures}});
+  benchmark.write({{"device", device.name}, {"l2_bytes", device.l2_bytes}, {"products", figures}});
   return 0;
 } catch (const std::exception& e) {
   fmt::print(stderr, "l2_traffic: {}\n", e.what());

@@ -171,21 +171,25 @@ TEST_CASE("f16 takes values below its normal range, rounded and with the error s
   CHECK(table.out == Contains("% of the weights, as roots of mean squares."));
   CHECK(table.out.find(" 0.000%") == std::string::npos);
 
-  const std::string from = folder / "from", to = folder / "to.gguf", q = "model.layers.0.self_attn.q_proj.weight";
-  std::filesystem::copy(models + "llama_mha", from);
-  const auto refused = [&](float value, const std::string& why) {
+  const std::string plain = folder / "plain", from = folder / "from", to = folder / "to.gguf";
+  const std::string q = "model.layers.0.self_attn.q_proj.weight";
+  REQUIRE(run_rungs("convert " + stories + " " + plain + " --dtype f32").status == 0);
+  std::filesystem::copy(plain, from);
+  const auto refused = [&](float value, const std::string& why, const std::string& dtype = "f16") {
     std::map<std::string, Tensor> tensors;
-    const SafeTensors file(models + "llama_mha/model.safetensors");
+    const SafeTensors file(plain + "/model.safetensors");
     for (const std::string& name : file.names()) tensors.emplace(name, file.get(name).copy());
     tensors.at(q).flat(5) = value;
     save_safetensors(from + "/model.safetensors", tensors);
-    check_fails("convert " + from + " " + to + " --dtype f16", 2, q + ": " + why);
+    check_fails("convert " + from + " " + to + " --dtype " + dtype, 2, q + ": " + why);
     CHECK_FALSE(std::filesystem::exists(to));
   };
   refused(1e6f, "element 5 is 1000000, which is too large for f16");
   refused(65520, "element 5 is 65520, which is too large for f16");
   refused(std::numeric_limits<float>::quiet_NaN(), "f16 needs finite weights, and element 5 is nan");
   refused(std::numeric_limits<float>::infinity(), "f16 needs finite weights, and element 5 is inf");
+  refused(std::numeric_limits<float>::quiet_NaN(), "q8_0 needs finite weights, and element 5 is nan", "q8_0");
+  refused(1e9f, "element 5 is 1000000000, which is too large for q8_0", "q8_0");  // not element 0, whose scale it makes
 }
 
 TEST_CASE("what convert cannot quantize, or the tokenizer that GGUF cannot hold, is a sentence") {

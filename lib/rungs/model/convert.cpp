@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "rungs/base/json.hpp"
 #include "rungs/checkpoint/gguf.hpp"
@@ -167,16 +168,22 @@ static Converted to_bin(const LlamaCheckpoint& model, const fs::path& to, const 
 /// The values in blocks or in f16, and what that changed in them.
 static ConstTensor rounded(const Tensor& tensor, QuantizedTensor& report, const std::string& name) {
   const Tensor floats = converted(tensor, DType::f32);
+  const std::span<const float> values(floats.data(), size_t(floats.count()));
+  if (const auto bad = std::ranges::find_if_not(values, [](float x) { return std::isfinite(x); }); bad != values.end())
+    throw UsageError(fmt::format("{}: {} needs finite weights, and element {} is {}", name, name_of(report.dtype),
+                                 bad - values.begin(), *bad));
   Tensor out = converted(floats, report.dtype);
   const Tensor back = converted(out, DType::f32);
   report.count = floats.count();
   for (int64_t i = 0; i < floats.count(); ++i) {
     const double value = double(floats.flat(i)), error = double(back.flat(i)) - value;
-    if (!std::isfinite(error))
-      throw UsageError(std::isfinite(value) ? fmt::format("{}: element {} is {}, which is too large for {}", name, i,
-                                                          value, name_of(report.dtype))
-                                            : fmt::format("{}: {} needs finite weights, and element {} is {}", name,
-                                                          name_of(report.dtype), i, value));
+    if (!std::isfinite(error)) {  // the block's scale overflowed
+      const int64_t size = elements_of_block(report.dtype), first = i / size * size;
+      const auto block = values.subspan(size_t(first), size_t(size));
+      const auto largest = std::ranges::max_element(block, {}, [](float x) { return std::abs(x); });
+      throw UsageError(fmt::format("{}: element {} is {}, which is too large for {}", name,
+                                   first + (largest - block.begin()), *largest, name_of(report.dtype)));
+    }
     report.sum_of_squares += value * value;
     report.squared_error += error * error;
     report.largest = std::max(report.largest, std::abs(value));

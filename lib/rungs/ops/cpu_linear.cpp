@@ -50,7 +50,7 @@ void CpuOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Te
   const ConstTensor in = arranged(x, weight);  // (N, C)
   in_parts(weight.rows(), column_grain(x, weight), worth_threads_in_linear(x.rows(), weight.bytes()),
            [&](int64_t first, int64_t last) { some_columns(out, in, weight, first, last); });
-  if (bias) matrix(out).rowwise() += row_vector(bias);
+  for (int64_t n = 0; bias && n < x.rows(); ++n) matrix(out).row(n) += row_vector(bias);
 }
 
 // Three products as one: their rows are shared out among the threads together.
