@@ -91,24 +91,21 @@ ConstTensor Tensor::view_of(const void* data, const Shape& shape, DType dtype, P
   return view_of(const_cast<void*>(data), shape, dtype, place);
 }
 
-static Shape with_first(const Shape& shape, int64_t first) {
-  int64_t dims[Shape::max_rank];
-  for (int i = 0; i < shape.rank(); ++i) dims[i] = i ? shape[i] : first;
-  return Shape(std::span<const int64_t>(dims, size_t(shape.rank())));
-}
-
 Tensor Tensor::view_rows(int64_t first, int64_t n) {
   if (shape_.rank() == 0 || first < 0 || n < 0 || first > dim(0) || n > dim(0) - first)
     throw ShapeError(fmt::format("{} rows from {} on are not in a tensor of shape {}", n, first, to_string(shape_)));
   const int64_t row = dim(0) ? count() / dim(0) : 0;  // elements of one entry
-  return view_of(static_cast<char*>(data_) + bytes_of(dtype_, first * row), with_first(shape_, n), dtype_, place_);
+  Tensor rows = view_of(static_cast<char*>(data_) + bytes_of(dtype_, first * row), shape_, dtype_, place_);
+  rows.shape_.dims_[0] = n, rows.shape_.count_ = n * row;
+  return rows;
 }
 
 Tensor Tensor::operator[](int64_t i) {
-  int64_t dims[Shape::max_rank];
-  for (int d = 1; d < shape_.rank(); ++d) dims[d - 1] = shape_[d];
   Tensor entry = view_rows(i, 1);
-  return entry.reshaped(Shape(std::span<const int64_t>(dims, size_t(shape_.rank() - 1))));
+  Shape& shape = entry.shape_;
+  std::copy(shape.dims_ + 1, shape.dims_ + shape.rank_, shape.dims_);
+  --shape.rank_;
+  return entry;
 }
 
 Tensor Tensor::reshaped(const Shape& shape) {
