@@ -43,7 +43,7 @@ Waited generate_one(const std::string& model) {
 int main(int argc, char** argv) try {
   Benchmark benchmark("first_token", "seconds to the first token of a model of 1B parameters, and its peak memory");
   std::filesystem::path given;
-  benchmark.app().add_option("DIR", given, "a model of `rungs random-model DIR --shape 1b`; otherwise one is made");
+  benchmark.takes("DIR", given, "a model of `rungs random-model DIR --shape 1b`; otherwise one is made");
   benchmark.read(argc, argv);
   const Folder folder;
   const std::filesystem::path model = given.empty() ? folder.path : given;

@@ -1,8 +1,6 @@
 // Where the time of one decode step goes, and what it allocates.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "benchmark.hpp"
 #include "rungs/generate/generate.hpp"
 #include "rungs/measure/allocations.hpp"
@@ -52,9 +50,10 @@ Decode fastest(Model& model, TimingOps* timing) {
 
 int main(int argc, char** argv) try {
   Benchmark benchmark("profile_decode", "where the time of a decode step goes, operation by operation");
-  std::string directory = RUNGS_SOURCE_DIR "/weights/decoder";
-  benchmark.app().add_option("MODEL", directory, "whose steps");
+  std::filesystem::path model = RUNGS_SOURCE_DIR "/weights/decoder";
+  benchmark.takes("MODEL", model, "whose steps");
   benchmark.read(argc, argv);
+  const std::string directory = model.string();
   CpuOps ops;
   TimingOps timing(ops);
   const Decode plain = fastest(*load_model(ops, directory), nullptr);

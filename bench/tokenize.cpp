@@ -1,10 +1,13 @@
 // How fast each kind of tokenizer encodes, on one core.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <ctime>
 #include <functional>
 #include <random>
 
 #include "benchmark.hpp"
+#include "rungs/base/file.hpp"
 #include "rungs/tokenizer/tokenizer.hpp"
 
 using namespace rungs;
@@ -53,7 +56,7 @@ double seconds_of(const std::function<void()>& work, int runs) {
 int main(int argc, char** argv) try {
   Benchmark benchmark("tokenize", "MB of text a second that each kind of tokenizer encodes");
   std::vector<std::filesystem::path> more;
-  benchmark.app().add_option("PATH", more, "further tokenizers");
+  benchmark.takes("PATH", more, "further tokenizers");
   benchmark.read(argc, argv);
   const std::vector<std::pair<std::string, std::string>> texts = {{"1 KB", text_of(1 << 10)},
                                                                   {"100 KB", text_of(100 << 10)},
