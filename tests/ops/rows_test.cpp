@@ -5,6 +5,7 @@
 #include "contains.hpp"
 #include "ops/expected.hpp"
 #include "rungs/ops/cpu_ops.hpp"
+#include "rungs/ops/cpu_workspace.hpp"
 
 using namespace rungs;
 using namespace rungs::test;
@@ -41,6 +42,8 @@ void check_same_alone(const Tensor& x, const OfRows& work) {
 
 TEST_CASE("a row is the same to the last bit whether threads share the rows or it is alone") {
   CpuOps ops;
+  const int threads = threads_of_cpu();
+  use_threads(3);
   const Tensor x = random_tensor({many, C}, 1), y = random_tensor({many, C}, 2), heads = random_tensor({many, H, D}, 3);
   const Tensor weight = random_tensor({C}, 4), bias = random_tensor({C}, 5), index = positions(many, 40);
   const Tensor cos = random_tensor({40, D / 2}, 6), sin = random_tensor({40, D / 2}, 7);
@@ -54,6 +57,7 @@ TEST_CASE("a row is the same to the last bit whether threads share the rows or i
   check_same_alone(heads, [&](Tensor& out, int64_t first, int64_t n) {
     ops.apply_rope(out, {cos.view(), sin.view()}, index.view_rows(first, n));
   });
+  use_threads(threads);
 }
 
 TEST_CASE("norms equal their formulas in double, of few rows and of many") {

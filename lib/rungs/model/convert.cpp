@@ -177,7 +177,7 @@ static ConstTensor rounded(const Tensor& tensor, QuantizedTensor& report, const 
   report.count = floats.count();
   for (int64_t i = 0; i < floats.count(); ++i) {
     const double value = double(floats.flat(i)), error = double(back.flat(i)) - value;
-    if (!std::isfinite(error)) {  // the block's scale overflowed
+    if (!std::isfinite(error)) {  // it, or the scale of its block, overflowed
       const int64_t size = elements_of_block(report.dtype), first = i / size * size;
       const auto block = values.subspan(size_t(first), size_t(size));
       const auto largest = std::ranges::max_element(block, {}, [](float x) { return std::abs(x); });
