@@ -8,23 +8,22 @@
 
 namespace rungs {
 
-static bool in_tiles(const Tensor& x, const Tensor& weight) {
-  return takes_tiles(x.rows(), weight.cols(), weight.dtype());
+static ProductWay product_way(const Tensor& x, const Tensor& weight) {
+  return product_way(x.rows(), weight.cols(), weight.dtype());
 }
-static bool is_small(const Tensor& x, const Tensor& weight) { return x.rows() <= small_batch_rows(weight.dtype()); }
 
 /// x as some_columns() reads it beside this weight, until the next call; in tiles with rows of zeros to fill the last.
-ConstTensor CpuOps::arranged(const Tensor& x, const Tensor& weight) {
-  const int64_t N = x.rows(), floats = linear_workspace(N, x.cols(), weight.dtype()) / int64_t(sizeof(float));
+ConstTensor CpuOps::arranged(ProductWay way, const Tensor& x, const Tensor& weight) {
+  const int64_t N = x.rows(), floats = floats_of_arranged(way, N, x.cols(), weight.dtype());
   if (floats == 0) return x.view();
   need(arranged_, floats);
-  const int64_t all = in_tiles(x, weight) ? in_whole_tiles(N) : N;
+  const int64_t all = way == ProductWay::tiles ? in_whole_tiles(N) : N;
   Tensor rows = arranged_.view_rows(0, floats).reshaped({all, floats / all});
   const bool threads = x.count() > worth_threads;
-  if (in_tiles(x, weight))
+  if (way == ProductWay::tiles)
     in_parts(all, tile_rows, threads,
              [&](int64_t first, int64_t last) { pack_tiles(rows, x, weight.dtype(), first, last); });
-  else if (is_small(x, weight))
+  else if (way == ProductWay::few_rows)
     in_parts(N, 1, threads, [&](int64_t first, int64_t last) { arrange(rows, x, weight.dtype(), first, last); });
   else
     in_parts(rows.cols(), packed_at_a_time(), threads,
@@ -33,23 +32,31 @@ ConstTensor CpuOps::arranged(const Tensor& x, const Tensor& weight) {
 }
 
 /// Columns [first, last) of out = x · weightᵀ, on the calling thread.  x: arranged
-static void some_columns(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last) {
-  if (in_tiles(x, weight)) return tile_product(out, x, weight, first, last);
-  is_small(x, weight) ? small_batch_product(out, x, weight, first, last) : packed_product(out, x, weight, first, last);
+static void some_columns(ProductWay way, Tensor& out, const Tensor& x, const Tensor& weight, int64_t first,
+                         int64_t last) {
+  switch (way) {
+    case ProductWay::tiles:
+      return tile_product(out, x, weight, first, last);
+    case ProductWay::few_rows:
+      return small_batch_product(out, x, weight, first, last);
+    case ProductWay::packed:
+      return packed_product(out, x, weight, first, last);
+  }
 }
 
 /// Threads part at its multiples: tile_product computes 32 columns at a time, packed_product 16 or so,
 /// small_batch_product four.
-static int64_t column_grain(const Tensor& x, const Tensor& weight) {
-  if (in_tiles(x, weight)) return 2 * tile_rows;
-  return is_small(x, weight) ? 4 : 16;
+static int64_t column_grain(ProductWay way) {
+  if (way == ProductWay::tiles) return 2 * tile_rows;
+  return way == ProductWay::few_rows ? 4 : 16;
 }
 
 void CpuOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   require_linear(Place::host, out, x, weight, bias);
-  const ConstTensor in = arranged(x, weight);  // (N, C)
-  in_parts(weight.rows(), column_grain(x, weight), worth_threads_in_linear(x.rows(), weight.bytes()),
-           [&](int64_t first, int64_t last) { some_columns(out, in, weight, first, last); });
+  const ProductWay way = product_way(x, weight);
+  const ConstTensor in = arranged(way, x, weight);  // (N, C)
+  in_parts(weight.rows(), column_grain(way), worth_threads_in_linear(x.rows(), weight.bytes()),
+           [&](int64_t first, int64_t last) { some_columns(way, out, in, weight, first, last); });
   for (int64_t n = 0; bias && n < x.rows(); ++n) matrix(out).row(n) += row_vector(bias);
 }
 
@@ -65,14 +72,15 @@ void CpuOps::norm_qkv(const Qkv& out, Tensor& normed, const Tensor& x, const Nor
             weights[i]->cols() == x.cols() && weights[i]->rows() == outs[i].cols() && outs[i].rows() == x.rows(),
             "norm_qkv(out, x, weight)", outs[i], x, *weights[i]);
   rms_norm(normed, x, norm.weight, norm.epsilon);
-  const ConstTensor in = arranged(normed, w.q);  // (N, C)
+  const ProductWay way = product_way(normed, w.q);
+  const ConstTensor in = arranged(way, normed, w.q);  // (N, C)
   const size_t bytes = w.q.bytes() + w.k.bytes() + w.v.bytes();
   const bool threads = worth_threads_in_linear(x.rows(), bytes);
-  in_parts(w.q.rows() + w.k.rows() + w.v.rows(), column_grain(x, w.q), threads, [&](int64_t first, int64_t last) {
+  in_parts(w.q.rows() + w.k.rows() + w.v.rows(), column_grain(way), threads, [&](int64_t first, int64_t last) {
     int64_t before = 0;  // rows of the weights that come earlier
     for (int i = 0; i < 3; before += weights[i++]->rows()) {
       const int64_t a = std::max(first - before, int64_t(0)), b = std::min(last - before, weights[i]->rows());
-      if (a < b) some_columns(outs[i], in, *weights[i], a, b);
+      if (a < b) some_columns(way, outs[i], in, *weights[i], a, b);
     }
   });
   apply_rope(out.q, rope, rows.position);
@@ -85,11 +93,12 @@ void CpuOps::norm_swiglu(Tensor& out, Tensor& up, Tensor& normed, const Tensor& 
   if (w.gate.dtype() != w.up.dtype()) return Steps::norm_swiglu(out, up, normed, x, norm, w);
   require_swiglu(Place::host, out, up, x, w.gate, w.up);
   rms_norm(normed, x, norm.weight, norm.epsilon);
-  const ConstTensor in = arranged(normed, w.gate);  // (N, C)
+  const ProductWay way = product_way(normed, w.gate);
+  const ConstTensor in = arranged(way, normed, w.gate);  // (N, C)
   const bool threads = worth_threads_in_linear(x.rows(), w.gate.bytes() + w.up.bytes());
-  in_parts(w.gate.rows(), column_grain(x, w.gate), threads, [&](int64_t first, int64_t last) {
-    some_columns(out, in, w.gate, first, last);
-    some_columns(up, in, w.up, first, last);
+  in_parts(w.gate.rows(), column_grain(way), threads, [&](int64_t first, int64_t last) {
+    some_columns(way, out, in, w.gate, first, last);
+    some_columns(way, up, in, w.up, first, last);
     auto gate = matrix(out).middleCols(first, last - first).array();
     gate = gate / (1.0f + (-gate).exp()) * matrix(up).middleCols(first, last - first).array();
   });

@@ -9,6 +9,7 @@ namespace rungs {
 
 struct SdpaSizes;
 struct TokenRows;
+enum class ProductWay;
 
 /// Device, operations and steps on this machine, with several threads where there is enough work.
 class CpuOps : public Device, public Ops, public Steps {
@@ -43,7 +44,7 @@ class CpuOps : public Device, public Ops, public Steps {
                    const GateUpWeights& w) override;
 
  private:
-  ConstTensor arranged(const Tensor& x, const Tensor& weight);
+  ConstTensor arranged(ProductWay way, const Tensor& x, const Tensor& weight);
   void sdpa_one(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const TokenRows& tokens,
                 const SdpaSizes& sizes, const AttentionOptions& options);
   void sdpa_many(Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const SdpaSizes& sizes,
