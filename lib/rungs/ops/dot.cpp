@@ -33,11 +33,12 @@ constexpr int widest = 6;  // there are 32
 constexpr int widest = 3;
 #endif
 
-/// Up to so many rows of x this is the faster way. With few registers it leaves a third of the multiplications unused,
-/// a packed product a fifth, but that packs first, bf16 in half the time.
-static int64_t most_rows([[maybe_unused]] DType weight) {
-  if constexpr (widest > 3) return 32;
-  return weight == DType::bf16 ? 8 : 15;
+/// Up to so many rows of x this is the faster way (bench/README.md). With few registers it leaves a third of the
+/// multiplications unused, a packed product a fifth, but that packs first: bf16 in half the time, f16 in twice. One row
+/// more is a whole number of a packed product's tiles, its best case, so that no row makes a call much slower.
+static int64_t most_rows(DType weight) {
+  if constexpr (widest > 3) return weight == DType::bf16 ? 47 : 131;
+  return weight == DType::bf16 ? 11 : weight == DType::f16 ? 59 : 35;
 }
 
 /// Elements of a row that are added up as vectors before their sum goes to the next: of four rows of w and of
