@@ -38,11 +38,11 @@ inline bool worth_threads_in_attention(int64_t T, int64_t S, int64_t width) {
 enum class ProductWay { tiles, few_rows, packed };
 /// The fastest way here to the product of x (N, C) with a weight of this dtype.
 ProductWay product_way(int64_t N, int64_t C, DType weight);
+/// Floats of x (N, C) in the order in which this way reads it beside a weight of this dtype; 0 where that is x itself.
+int64_t floats_of_arranged(ProductWay way, int64_t N, int64_t C, DType weight);
 
 /// \name Memory
 ///@{
-/// Floats of x (N, C) in the order in which this way reads it beside a weight of this dtype; 0 where that is x itself.
-int64_t floats_of_arranged(ProductWay way, int64_t N, int64_t C, DType weight);
 inline constexpr int64_t keys_at_a_time = 128;    ///< of one query, with a softmax of their own, or of many
 inline constexpr int64_t rows_at_a_time = 64;     ///< of queries, where there are many
 inline constexpr int64_t keys_in_cache = 8;       ///< read at a time, of all heads; more where they are narrow:
