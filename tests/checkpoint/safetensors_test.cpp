@@ -159,6 +159,7 @@ TEST_CASE("saved tensors come back, aligned, in a file that is whole") {
     CHECK(file.get(name).dtype() == tensor.dtype());
     CHECK(values(file.get(name)) == values(tensor));
   }
+  CHECK(reinterpret_cast<uintptr_t>(file.get("first").raw()) % 64 == 0);
   CHECK(folder.files() == std::vector<std::string>{"m"});
 }
 

@@ -139,7 +139,8 @@ void save_safetensors(const std::filesystem::path& path, std::vector<TensorToSav
     offset += bytes;
   }
   std::string text = header.dump();
-  text.append((8 - text.size() % 8) % 8, ' ');  // so that the data is aligned
+  constexpr size_t alignment = 64;  // a cache line, and the widest vector register
+  while ((sizeof(uint64_t) + text.size()) % alignment != 0) text += ' ';
   const uint64_t size = text.size();
   write_whole(path, [&](std::ostream& out) {
     out.write(reinterpret_cast<const char*>(&size), sizeof size);

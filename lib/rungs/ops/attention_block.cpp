@@ -20,13 +20,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 namespace {
 
-/// Rows of x whose sums stand in registers, two vectors each.
-#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM
-constexpr int most_rows = 12;  // there are 32
-#else
-constexpr int most_rows = 6;
-#endif
-
 int64_t width_of_panel() { return panel_width; }
 
 void transpose_into_panels(float* out, const float* keys, int64_t n, int64_t D, int64_t stride) {
@@ -36,18 +29,10 @@ void transpose_into_panels(float* out, const float* keys, int64_t n, int64_t D, 
 #if HWY_TARGET != HWY_SCALAR
     if (some == panel_width) {
       whole = D / 4 * 4;
-      for (int64_t k = 0; k < panel_width; k += panel_lanes) {
-        const uint8_t* quad[panel_lanes / 4];
-        for (int64_t i = 0; i < panel_lanes / 4; ++i)
-          quad[i] = reinterpret_cast<const uint8_t*>(keys + (first + k + 4 * i) * stride);
-        for (int64_t c = 0; c < whole; c += 4) {
-          hn::Vec<PanelBits> columns[4];
-          transpose(quad, stride * int64_t(sizeof(float)), columns);
-          for (int64_t i = 0; i < 4; ++i)
-            hn::Store(hn::BitCast(PanelLanes(), columns[i]), PanelLanes(), out + (c + i) * panel_width + k);
-          for (int64_t i = 0; i < panel_lanes / 4; ++i) quad[i] += 16;
-        }
-      }
+      for_columns(keys + first * stride, stride * int64_t(sizeof(float)), whole,
+                  [=](int64_t c, int64_t k, hn::Vec<PanelBits> column) HWY_ATTR {
+                    hn::Store(hn::BitCast(PanelLanes(), column), PanelLanes(), out + c * panel_width + k);
+                  });
     }
 #endif
     for (int64_t c = whole; c < D; ++c)
@@ -62,9 +47,7 @@ HWY_INLINE void tile(float* out, int64_t out_stride, const float* x, int64_t x_s
                      int64_t row_step, bool adds) {
   const PanelLanes d;
   hn::Vec<PanelLanes> sum[R][2];
-  HWY_UNROLL(12)
-  for (int r = 0; r < R; ++r) HWY_UNROLL(2)
-  for (int p = 0; p < 2; ++p) sum[r][p] = adds ? hn::LoadU(d, out + r * out_stride + p * panel_lanes) : hn::Zero(d);
+  begin_sums(sum, out, out_stride, adds);
   for (int64_t i = 0; i < n; ++i, b += row_step) {
     const auto b_0 = hn::LoadU(d, b), b_1 = hn::LoadU(d, b + panel_lanes);
     HWY_UNROLL(12) for (int r = 0; r < R; ++r) {
@@ -73,13 +56,11 @@ HWY_INLINE void tile(float* out, int64_t out_stride, const float* x, int64_t x_s
       sum[r][1] = hn::MulAdd(x_r, b_1, sum[r][1]);
     }
   }
-  HWY_UNROLL(12)
-  for (int r = 0; r < R; ++r) HWY_UNROLL(2)
-  for (int p = 0; p < 2; ++p) hn::StoreU(sum[r][p], d, out + r * out_stride + p * panel_lanes);
+  store_sums(out, out_stride, sum);
 }
 
 /// The same for a number of rows that only this call knows.
-template <int R = most_rows>
+template <int R = rows_in_registers>
 HWY_INLINE void tile(int64_t rows, float* out, int64_t out_stride, const float* x, int64_t x_stride, int64_t n,
                      const float* b, int64_t row_step, bool adds) {
   if (rows == R) return tile<R>(out, out_stride, x, x_stride, n, b, row_step, adds);
@@ -88,7 +69,7 @@ HWY_INLINE void tile(int64_t rows, float* out, int64_t out_stride, const float* 
 
 void product(float* out, int64_t out_stride, const float* x, int64_t x_stride, int64_t rows, int64_t n, const Panels& b,
              int64_t columns, bool adds) {
-  const Tiles tiles{rows, most_rows};
+  const Tiles tiles{rows, rows_in_registers};
   for (int64_t c = 0; c < columns; c += panel_width)
     for (int64_t t = 0; t < tiles.count; ++t)
       tile(tiles.rows(t), out + tiles.first(t) * out_stride + c, out_stride, x + tiles.first(t) * x_stride, x_stride, n,

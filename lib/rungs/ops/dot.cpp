@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "rungs/ops/dot_instructions-inl.hpp"
 #include "rungs/ops/floats.hpp"
@@ -77,38 +78,50 @@ static HWY_INLINE Vector half(const bf16* w) {
   return hn::BitCast(Lanes(), p == 0 ? hn::ShiftLeft<16>(pairs) : hn::And(pairs, hn::Set(bits, 0xffff0000u)));
 }
 
-/// Half p of x times those elements of a row of w, added to the sums of each lane.
-template <int p, class W>
-static HWY_INLINE Vector add_products(Vector sum, Vector w, Vector x, const W*) {
-  return hn::MulAdd(w, x, sum);
-}
+/// bf16 that the processor multiplies in pairs.
+struct Bf16InPairs : bf16 {};
 
 #if RUNGS_DOT_INSTRUCTIONS
-/// bf16 that the processor multiplies in pairs, beside an x in two parts (upper_and_lower()): "halves" 0 and 1 are both
-/// all of them, one for the upper part of x and one for the lower.
-struct Bf16OfTwoParts : bf16 {};
+/// Beside an x in two parts (upper_and_lower()): "halves" 0 and 1 are both all of them, one for the upper part of x and
+/// one for the lower.
+struct Bf16OfTwoParts : Bf16InPairs {};
 template <int p>
 static HWY_INLINE Vector half(const Bf16OfTwoParts* w) {
   return hn::LoadU(Lanes(), reinterpret_cast<const float*>(w));
 }
+
+/// The same where 64 bytes of them lie across two lines of the cache, since the file aligned them to less: both are
+/// read whole, and the pairs picked out of them. A row of x is done sooner so than with reads across lines
+/// (bench/README.md). What stands in the line before the first pair must be ours to read.
+struct Bf16AcrossLines : Bf16OfTwoParts {};
 template <int p>
-static HWY_INLINE Vector add_products(Vector sum, Vector w, Vector x, const Bf16OfTwoParts*) {
-  return add_dots_of_bf16(sum, hn::BitCast(Pairs(), w), hn::BitCast(Pairs(), x));
+static HWY_INLINE Vector half(const Bf16AcrossLines* w) {
+  const auto at = reinterpret_cast<uintptr_t>(w), within = at % 64;
+  const auto* line = reinterpret_cast<const uint32_t*>(at - within);
+  const auto places = hn::Add(hn::Iota(Pairs(), 0), hn::Set(Pairs(), uint32_t(within / 4)));
+  const auto first = hn::Load(Pairs(), line), second = hn::Load(Pairs(), line + 16);
+  return hn::BitCast(Lanes(), hn::Vec<Pairs>{_mm512_permutex2var_epi32(first.raw, places.raw, second.raw)});
 }
 
 /// Two of them as one element, beside a rounded x (round_row()). Of these a row has whole vectors.
-struct PairOfBf16 : bf16 {
+struct PairOfBf16 : Bf16InPairs {
   bf16 odd;
 };
 template <int p>
 static HWY_INLINE Vector half(const PairOfBf16* w) {
   return hn::LoadU(Lanes(), reinterpret_cast<const float*>(w) + p * lanes());
 }
-template <int p>
-static HWY_INLINE Vector add_products(Vector sum, Vector w, Vector x, const PairOfBf16*) {
-  return add_dots_of_bf16(sum, hn::BitCast(Pairs(), w), hn::BitCast(Pairs(), x));
-}
 #endif
+
+/// sum + w · x of those elements, in each lane.
+template <class W>
+static HWY_INLINE Vector add_products(Vector sum, Vector w, Vector x) {
+#if RUNGS_DOT_INSTRUCTIONS
+  if constexpr (std::is_base_of_v<Bf16InPairs, W>)
+    return add_dots_of_bf16(sum, hn::BitCast(Pairs(), w), hn::BitCast(Pairs(), x));
+#endif
+  return hn::MulAdd(w, x, sum);
+}
 
 /// Four rows of w.
 template <class W>
@@ -131,7 +144,7 @@ static HWY_INLINE void multiply_add(Vector (&sum)[4][R], const FourRows<W>& rows
   HWY_UNROLL(8) for (int r = 0; r < R; ++r) x_r[r] = hn::LoadU(Lanes(), x + r * x_stride + c + p * lanes());
   HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
     const Vector weight = half<p>(rows.w[i] + c);
-    HWY_UNROLL(8) for (int r = 0; r < R; ++r) sum[i][r] = add_products<p>(sum[i][r], weight, x_r[r], rows.w[i]);
+    HWY_UNROLL(8) for (int r = 0; r < R; ++r) sum[i][r] = add_products<W>(sum[i][r], weight, x_r[r]);
   }
 }
 
@@ -272,9 +285,14 @@ static void dots_bf16(float* out, int64_t out_stride, const float* x, int64_t N,
 static void dots_of_pairs(float* out, int64_t out_stride, const float* x, int64_t N, int64_t x_stride, const bf16* w,
                           int64_t K, int64_t w_stride, int64_t C) {
 #if RUNGS_DOT_INSTRUCTIONS
-  if (x_stride == C)
-    return dots(out, out_stride, x, N, x_stride, reinterpret_cast<const Bf16OfTwoParts*>(w), K, w_stride, C);
-  dots(out, out_stride, x, N, x_stride, reinterpret_cast<const PairOfBf16*>(w), K, w_stride / 2, C / 2);
+  if (x_stride < C)
+    return dots(out, out_stride, x, N, x_stride, reinterpret_cast<const PairOfBf16*>(w), K, w_stride / 2, C / 2);
+  const auto within = reinterpret_cast<uintptr_t>(w) % 64;  // of each row, since 64 divides w_stride
+  const int64_t plain =
+      N == 1 && within > 0 && within % 4 == 0 ? 1 : K;  // what is before the first row may not be ours
+  dots(out, out_stride, x, N, x_stride, reinterpret_cast<const Bf16OfTwoParts*>(w), plain, w_stride, C);
+  dots(out + plain, out_stride, x, N, x_stride, reinterpret_cast<const Bf16AcrossLines*>(w + plain * w_stride),
+       K - plain, w_stride, C);
 #else
   dots_bf16(out, out_stride, x, N, x_stride, w, K, w_stride, C);  // not called
 #endif

@@ -105,9 +105,7 @@ HWY_INLINE void tile_of_bytes(float* out, int64_t out_stride, const RowsOfX& x, 
   const WholeLanes whole;
   const hn::Repartition<uint8_t, PanelLanes> bytes;
   hn::Vec<PanelLanes> total[R][2];
-  HWY_UNROLL(6)
-  for (int r = 0; r < R; ++r) HWY_UNROLL(2)
-  for (int p = 0; p < 2; ++p) total[r][p] = adds ? hn::LoadU(d, out + r * out_stride + p * panel_lanes) : hn::Zero(d);
+  begin_sums(total, out, out_stride, adds);
   for (const PanelBlock* end = panel + n; panel < end; ++panel, ++b) {
     for (int64_t k = 0; k < ahead.rows; ++k) hwy::Prefetch(ahead.first + k * ahead.row_bytes + b * int64_t(sizeof(Q)));
     hn::Vec<WholeLanes> sum[R][2];
@@ -129,9 +127,7 @@ HWY_INLINE void tile_of_bytes(float* out, int64_t out_stride, const RowsOfX& x, 
       total[r][1] = hn::MulAdd(hn::ConvertTo(d, sum[r][1]), hn::Mul(scale_1, x_scale), total[r][1]);
     }
   }
-  HWY_UNROLL(6)
-  for (int r = 0; r < R; ++r) HWY_UNROLL(2)
-  for (int p = 0; p < 2; ++p) hn::StoreU(total[r][p], d, out + r * out_stride + p * panel_lanes);
+  store_sums(out, out_stride, total);
 }
 
 /// The same for a number of rows that only this call knows.

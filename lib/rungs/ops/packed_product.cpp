@@ -32,13 +32,6 @@ constexpr int64_t width = panel_width, depth = 8192 / width;
 #undef RUNGS_PROMOTES_F16
 #define RUNGS_PROMOTES_F16 (HWY_TARGET <= HWY_AVX2 || HWY_ARCH_ARM)
 
-/// Rows of x whose sums stand in registers, two vectors each.
-#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM
-constexpr int most_rows = 12;  // there are 32
-#else
-constexpr int most_rows = 6;
-#endif
-
 /// `halves`: elements of x for each of the panel.
 struct Floats {
   static constexpr int halves = 1;
@@ -91,11 +84,8 @@ HWY_INLINE void add_column(hn::Vec<PanelLanes> (&sum)[R][2], const float* x, con
 template <class Elements, int R>
 HWY_INLINE void tile(float* out, int64_t out_stride, const float* x, const float* panel, int64_t n, bool adds,
                      const Ahead& ahead) {
-  const PanelLanes d;
   hn::Vec<PanelLanes> sum[R][2];
-  HWY_UNROLL(12)
-  for (int r = 0; r < R; ++r) HWY_UNROLL(2)
-  for (int p = 0; p < 2; ++p) sum[r][p] = adds ? hn::LoadU(d, out + r * out_stride + p * panel_lanes) : hn::Zero(d);
+  begin_sums(sum, out, out_stride, adds);
   for (int64_t some = 0; some < n; some += width) {
     for (int64_t k = 0; k < ahead.rows; ++k)
       for (int64_t i = 0; i < width; i += 16) hwy::Prefetch(ahead.first + k * ahead.row_bytes + (some + i) * 4);
@@ -104,13 +94,11 @@ HWY_INLINE void tile(float* out, int64_t out_stride, const float* x, const float
       if constexpr (Elements::halves > 1) add_column<Elements, 1>(sum, x, panel, c);
     }
   }
-  HWY_UNROLL(12)
-  for (int r = 0; r < R; ++r) HWY_UNROLL(2)
-  for (int p = 0; p < 2; ++p) hn::StoreU(sum[r][p], d, out + r * out_stride + p * panel_lanes);
+  store_sums(out, out_stride, sum);
 }
 
 /// The same for a number of rows that only this call knows.
-template <class Elements, int R = most_rows>
+template <class Elements, int R = rows_in_registers>
 HWY_INLINE void tile(int64_t rows, float* out, int64_t out_stride, const float* x, const float* panel, int64_t n,
                      bool adds, const Ahead& ahead) {
   if (rows == R) return tile<Elements, R>(out, out_stride, x, panel, n, adds, ahead);
@@ -151,16 +139,9 @@ void pack(float* panel, const W* w, int64_t stride, int64_t n) {
 #if HWY_TARGET != HWY_SCALAR
   constexpr int64_t step = 16 / sizeof(W), in_32_bits = 4 / sizeof(W);
   whole = n / step * step;
-  for (int64_t k = 0; k < width; k += panel_lanes) {
-    const uint8_t* quad[panel_lanes / 4];
-    for (int64_t i = 0; i < panel_lanes / 4; ++i) quad[i] = reinterpret_cast<const uint8_t*>(w + (k + 4 * i) * stride);
-    for (int64_t c = 0; c < whole; c += step) {
-      hn::Vec<PanelBits> columns[4];
-      transpose(quad, stride * int64_t(sizeof(W)), columns);
-      HWY_UNROLL(4) for (int i = 0; i < 4; ++i) store_columns(panel + (c + i * in_32_bits) * width + k, columns[i], w);
-      HWY_UNROLL(4) for (int64_t i = 0; i < panel_lanes / 4; ++i) quad[i] += 16;
-    }
-  }
+  for_columns(w, stride * int64_t(sizeof(W)), whole / in_32_bits,
+              [=](int64_t i, int64_t k, hn::Vec<PanelBits> bits)
+                  HWY_ATTR { store_columns(panel + i * in_32_bits * width + k, bits, w); });
 #endif
   for (int64_t k = 0; k < width; ++k)
     for (int64_t c = whole; c < n; ++c) panel[c * width + k] = value_of(w[k * stride + c]);
@@ -215,11 +196,11 @@ void product(float* out, const float* x, int64_t N, const Tensor& w, int64_t C, 
         const int64_t row_bytes = int64_t(w.bytes()) / K;
         const auto* next = static_cast<const uint8_t*>(w.raw()) + next_k * row_bytes + next_c * row_bytes / C;
         const Ahead ahead{next, std::min(last - next_k, width), row_bytes};
-        rows_with_panel<most_rows>(out + k, columns, K, N, c > 0,
-                                   [=](int64_t row, int64_t rows, float* o, int64_t stride) HWY_ATTR {
-                                     tile<Elements>(rows, o, stride, x + (c * N + row * n) * halves, panel, n, c > 0,
-                                                    ahead.share(row, rows, N));
-                                   });
+        rows_with_panel<rows_in_registers>(out + k, columns, K, N, c > 0,
+                                           [=](int64_t row, int64_t rows, float* o, int64_t stride) HWY_ATTR {
+                                             tile<Elements>(rows, o, stride, x + (c * N + row * n) * halves, panel, n,
+                                                            c > 0, ahead.share(row, rows, N));
+                                           });
       }
   }
 }
@@ -233,7 +214,7 @@ void product_of_packed(float* out, const float* x, int64_t N, const Tensor& w, i
 
 /// Elements [c, c + n) of all rows of C, which become one piece of packed x.
 void pack_piece(float* out, const float* x, int64_t N, int64_t C, bool pairs, int64_t c, int64_t n) {
-  const Tiles tiles{N, most_rows};
+  const Tiles tiles{N, rows_in_registers};
   [[maybe_unused]] float rounded_x[depth];
   for (int64_t t = 0; t < tiles.count; ++t) {
     const int64_t first = tiles.first(t), rows = tiles.rows(t);

@@ -24,6 +24,29 @@ constexpr int64_t panel_lanes = hn::MaxLanes(PanelLanes());
 /// Rows of w in a panel: two vectors of them.
 constexpr int64_t panel_width = 2 * panel_lanes;
 
+/// Rows of x whose sums with a panel stand in registers, two vectors each.
+#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM
+constexpr int rows_in_registers = 12;  // there are 32
+#else
+constexpr int rows_in_registers = 6;
+#endif
+
+/// sum = what stands in R rows of out if it `adds` to that, else 0.
+template <int R>
+HWY_INLINE void begin_sums(hn::Vec<PanelLanes> (&sum)[R][2], const float* out, int64_t out_stride, bool adds) {
+  const PanelLanes d;
+  HWY_UNROLL(12)
+  for (int r = 0; r < R; ++r) HWY_UNROLL(2)
+  for (int p = 0; p < 2; ++p) sum[r][p] = adds ? hn::LoadU(d, out + r * out_stride + p * panel_lanes) : hn::Zero(d);
+}
+
+template <int R>
+HWY_INLINE void store_sums(float* out, int64_t out_stride, const hn::Vec<PanelLanes> (&sum)[R][2]) {
+  HWY_UNROLL(12)
+  for (int r = 0; r < R; ++r) HWY_UNROLL(2)
+  for (int p = 0; p < 2; ++p) hn::StoreU(sum[r][p], PanelLanes(), out + r * out_stride + p * panel_lanes);
+}
+
 /// N rows in tiles of nearly equal size, so that a row more costs little: tile t begins at row first(t).
 struct Tiles {
   int64_t N, most, count = (N + most - 1) / most;
@@ -86,6 +109,21 @@ HWY_INLINE void transpose(const uint8_t* const* quad, int64_t stride, hn::Vec<Pa
   const auto upper_even = hn::InterleaveUpper(d, a, c), upper_odd = hn::InterleaveUpper(d, b, e);
   out[0] = hn::InterleaveLower(d, lower_even, lower_odd), out[1] = hn::InterleaveUpper(d, lower_even, lower_odd);
   out[2] = hn::InterleaveLower(d, upper_even, upper_odd), out[3] = hn::InterleaveUpper(d, upper_even, upper_odd);
+}
+
+/// store(i, k, the i-th 32 bits of rows k to k + panel_lanes) of panel_width rows, for all i below n, which 4 divides.
+template <class Store>
+HWY_INLINE void for_columns(const void* rows, int64_t row_bytes, int64_t n, const Store& store) {
+  for (int64_t k = 0; k < panel_width; k += panel_lanes) {
+    const uint8_t* quad[panel_lanes / 4];
+    for (int64_t i = 0; i < panel_lanes / 4; ++i) quad[i] = static_cast<const uint8_t*>(rows) + (k + 4 * i) * row_bytes;
+    for (int64_t c = 0; c < n; c += 4) {
+      hn::Vec<PanelBits> columns[4];
+      transpose(quad, row_bytes, columns);
+      HWY_UNROLL(4) for (int i = 0; i < 4; ++i) store(c + i, k, columns[i]);
+      HWY_UNROLL(4) for (int64_t i = 0; i < panel_lanes / 4; ++i) quad[i] += 16;
+    }
+  }
 }
 
 #if HWY_TARGET <= HWY_AVX3
