@@ -90,12 +90,12 @@ static HWY_INLINE Vector half(const Bf16OfTwoParts* w) {
   return hn::LoadU(Lanes(), reinterpret_cast<const float*>(w));
 }
 
-/// The same where 64 bytes of them lie across two lines of the cache, since the file aligned them to less: both are
-/// read whole, and the pairs picked out of them. A row of x is done sooner so than with reads across lines
-/// (bench/README.md). What stands in the line before the first pair must be ours to read.
-struct Bf16AcrossLines : Bf16OfTwoParts {};
+/// The same, read as whole lines of the cache: 64 bytes of them begin in one, wherever the file has put them, and the
+/// rest is picked out of the next. A row of x is done sooner so than with reads across lines, or of one line at a time
+/// (bench/README.md). Both lines must be ours to read.
+struct Bf16InLines : Bf16OfTwoParts {};
 template <int p>
-static HWY_INLINE Vector half(const Bf16AcrossLines* w) {
+static HWY_INLINE Vector half(const Bf16InLines* w) {
   const auto at = reinterpret_cast<uintptr_t>(w), within = at % 64;
   const auto* line = reinterpret_cast<const uint32_t*>(at - within);
   const auto places = hn::Add(hn::Iota(Pairs(), 0), hn::Set(Pairs(), uint32_t(within / 4)));
@@ -287,12 +287,14 @@ static void dots_of_pairs(float* out, int64_t out_stride, const float* x, int64_
 #if RUNGS_DOT_INSTRUCTIONS
   if (x_stride < C)
     return dots(out, out_stride, x, N, x_stride, reinterpret_cast<const PairOfBf16*>(w), K, w_stride / 2, C / 2);
+  const auto run = [&](const auto* w_k, int64_t k, int64_t rows)
+                       HWY_ATTR { dots(out + k, out_stride, x, N, x_stride, w_k + k * w_stride, rows, w_stride, C); };
+  const auto* two_parts = reinterpret_cast<const Bf16OfTwoParts*>(w);
   const auto within = reinterpret_cast<uintptr_t>(w) % 64;  // of each row, since 64 divides w_stride
-  const int64_t plain =
-      N == 1 && within > 0 && within % 4 == 0 ? 1 : K;  // what is before the first row may not be ours
-  dots(out, out_stride, x, N, x_stride, reinterpret_cast<const Bf16OfTwoParts*>(w), plain, w_stride, C);
-  dots(out + plain, out_stride, x, N, x_stride, reinterpret_cast<const Bf16AcrossLines*>(w + plain * w_stride),
-       K - plain, w_stride, C);
+  if (N > 1 || within % 4 != 0) return run(two_parts, 0, K);
+  const int64_t at_edge = within > 0 ? 0 : K - 1;  // what is beyond it may not be ours
+  run(two_parts, at_edge, 1);
+  run(reinterpret_cast<const Bf16InLines*>(w), at_edge == 0 ? 1 : 0, K - 1);
 #else
   dots_bf16(out, out_stride, x, N, x_stride, w, K, w_stride, C);  // not called
 #endif
