@@ -61,20 +61,6 @@ TEST_CASE("the metadata and the tensors of a GGUF file are those that were writt
   CHECK(c.eos == std::vector<int32_t>{2});
 }
 
-TEST_CASE("the tensors of a GGUF file that is written here come back, each at the beginning of a line of the cache") {
-  const Folder folder;
-  const Tensor first = random_tensor({3, 5}, 1), second = random_tensor({7}, 2);
-  std::vector<TensorToSave> tensors;
-  for (const auto& [name, tensor] : {std::pair("first", &first), {"second", &second}})
-    tensors.push_back({name, tensor->shape(), tensor->dtype(), [tensor = tensor] { return tensor->view(); }});
-  save_gguf(folder / "model.gguf", {}, tensors);
-  const Gguf file = open_gguf(folder / "model.gguf");
-  for (const TensorToSave& t : tensors) {
-    CHECK(values(file.tensors.get(t.name)) == values(t.make()));
-    CHECK(reinterpret_cast<uintptr_t>(file.tensors.get(t.name).raw()) % 64 == 0);
-  }
-}
-
 TEST_CASE("a GGUF file that is not as it should be is refused in one sentence") {
   Made good;
   const Folder folder;

@@ -11,7 +11,6 @@ namespace rungs {
 namespace {
 
 constexpr uint32_t gguf_magic = 0x46554747;  // "GGUF"
-constexpr const char* alignment_key = "general.alignment";
 constexpr int64_t no_limit = std::numeric_limits<int64_t>::max();
 
 /// The types of metadata, as the file numbers them.
@@ -262,10 +261,9 @@ Gguf open_gguf(const std::filesystem::path& path) {
   std::vector<TensorInfo> tensors;
   for (uint64_t i = 0; i < header.tensors; ++i) tensors.push_back(read_tensor_info(in));
 
-  const auto alignment =
-      header.metadata.has(alignment_key) ? uint64_t(header.metadata.whole(alignment_key, 1, 1 << 20)) : 32;
-  if ((alignment & (alignment - 1)) != 0)
-    header.metadata.fail(alignment_key, "a power of two", fmt::to_string(alignment));
+  constexpr const char* key = "general.alignment";
+  const auto alignment = header.metadata.has(key) ? uint64_t(header.metadata.whole(key, 1, 1 << 20)) : 32;
+  if ((alignment & (alignment - 1)) != 0) header.metadata.fail(key, "a power of two", fmt::to_string(alignment));
   const uint64_t begin = std::min<uint64_t>(bytes.size(), (in.at() + alignment - 1) / alignment * alignment);
   check_places(tensors, bytes.size() - begin, alignment, path.string());
   for (const TensorInfo& t : tensors) {
@@ -318,7 +316,7 @@ struct Writer {
   }
 };
 
-constexpr size_t alignment = 64;  // a cache line, and the widest vector register
+constexpr size_t alignment = 32;
 size_t aligned(size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
 uint32_t id_of(DType dtype) {
@@ -333,8 +331,7 @@ void save_gguf(const std::filesystem::path& path, const std::vector<std::pair<st
                const std::vector<TensorToSave>& tensors, const std::function<void(int64_t bytes)>& on_written) {
   Writer header;
   header.number(gguf_magic), header.number(uint32_t(3));
-  header.number(uint64_t(tensors.size())), header.number(uint64_t(metadata.size() + 1));
-  header.text(alignment_key), header.value(int64_t(alignment));
+  header.number(uint64_t(tensors.size())), header.number(uint64_t(metadata.size()));
   for (const auto& [key, value] : metadata) {
     header.text(key);
     std::visit([&](const auto& v) { header.value(v); }, value);
