@@ -230,6 +230,18 @@ static HWY_INLINE void dots_nearby(int64_t N, float* out, int64_t out_stride, co
   }
 }
 
+/// The b-th row of each quarter of w's K; where one has no more, that of the quarter before once more.
+template <class W>
+static HWY_INLINE FourRows<W> rows_of_quarters(const W* w, int64_t K, int64_t w_stride, int64_t b) {
+  FourRows<W> rows;
+  const int64_t quarter = (K + 3) / 4;
+  for (int64_t i = 0, k = b; i < 4; ++i, k += quarter) {
+    rows.k[i] = k < K ? k : rows.k[i - 1];
+    rows.w[i] = w + rows.k[i] * w_stride;
+  }
+  return rows;
+}
+
 /// out[n, k] = x[n] · w[k] for K rows of w and N rows of x. Four quarters of w are read side by side: each is one long
 /// stream that the processor sees coming, where short rows would start a stream every time. Rows of x that the cache
 /// does not hold whole are read a chunk at a time.
@@ -245,13 +257,19 @@ static HWY_INLINE void dots(float* out, int64_t out_stride, const float* x, int6
   if (N > 0 && N <= most && K >= 8 && C <= chunk && K * w_stride * bytes <= nearby)
     return dots_nearby<most>(N, out, out_stride, x, x_stride, w, K, w_stride, C);
   const int64_t quarter = (K + 3) / 4;
+  if (N == 1 && C <= in_cache) {  // w is all that is waited for: little may stand between its rows
+    const Ask ask{bytes_asked_ahead(std::is_same_v<W, float>), 2 * lanes() * bytes};
+    for (int64_t b = 0; b < quarter; ++b)
+      block<1>(out, out_stride, rows_of_quarters(w, K, w_stride, b), x, x_stride, C, false, ask);
+    return;
+  }
   for (int64_t n = 0; n < N; n += rows_at_a_time) {
     const int64_t some = std::min(rows_at_a_time, N - n), parts = (some + most - 1) / most;
     const int64_t least = some / parts, longer = some % parts;  // so many parts have one row more than the least
     const int64_t depth = some * C > in_cache ? chunk : C;
     for (int64_t c = 0; c < C; c += depth) {
       const int64_t elements = std::min(depth, C - c), share = elements * bytes / parts;
-      const Ask ask{parts == 1 ? bytes_asked_ahead() : w_stride * bytes, 2 * lanes() * bytes / parts};
+      const Ask ask{parts == 1 ? bytes_asked_ahead(false) : w_stride * bytes, 2 * lanes() * bytes / parts};
       for (int64_t b = 0; b < quarter; ++b) {
         FourRows<W> rows;  // the b-th of each quarter; where one has no more, that of the quarter before once more
         for (int64_t i = 0, k = b; i < 4; ++i, k += quarter) {

@@ -56,23 +56,24 @@ static std::atomic<bool>& tiles() {
 
 bool uses_tiles() { return tiles(); }
 
-/// Family 25 of AMD has AVX-512 from Zen 4 on.
-static bool is_zen4() {
+/// Which Zen of AMD's this is, from the fourth on, the first with AVX-512 (family 25; Zen 5 is 26); otherwise 0.
+static int zen() {
 #if HWY_ARCH_X86_64
   unsigned a = 0, b = 0, c = 0, d = 0;
-  if (!__builtin_cpu_is("amd") || __get_cpuid(1, &a, &b, &c, &d) == 0) return false;
-  return (a >> 8 & 15) + (a >> 20 & 255) == 25 && __builtin_cpu_supports("avx512f");
+  if (!__builtin_cpu_is("amd") || !__builtin_cpu_supports("avx512f") || __get_cpuid(1, &a, &b, &c, &d) == 0) return 0;
+  const unsigned family = (a >> 8 & 15) + (a >> 20 & 255);
+  return family == 25 ? 4 : family == 26 ? 5 : 0;
 #else
-  return false;
+  return 0;
 #endif
 }
 
 /// A request keeps one of a core's few places for lines that are on their way until memory has answered. Zen 4 sees far
 /// enough ahead by itself, and brings lines as near as its second cache: there it pays to ask only for what should be
-/// in it by now.
-int64_t bytes_asked_ahead() {
-  static const int64_t bytes = is_zen4() ? 256 : 2048;
-  return bytes;
+/// in it by now; on Zen 5 beside one row of f32.
+int64_t bytes_asked_ahead(bool one_row_of_f32) {
+  static const int generation = zen();
+  return generation == 4 || (generation == 5 && one_row_of_f32) ? 256 : 2048;
 }
 
 static std::atomic<bool> exact = false;

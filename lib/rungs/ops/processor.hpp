@@ -30,7 +30,7 @@ bool uses_tiles();
 
 /// Where one block alone reads a row of a weight, it asks for what comes so many bytes later: as was measured best on
 /// this kind of processor (bench/README.md).
-int64_t bytes_asked_ahead();
+int64_t bytes_asked_ahead(bool one_row_of_f32);
 
 /// From now on x stays in f32 beside bf16 weights, however many rows it has: here and on a GPU.
 void use_exact_products(bool exact = true);
