@@ -271,11 +271,7 @@ static HWY_INLINE void dots(float* out, int64_t out_stride, const float* x, int6
       const int64_t elements = std::min(depth, C - c), share = elements * bytes / parts;
       const Ask ask{parts == 1 ? bytes_asked_ahead(false) : w_stride * bytes, 2 * lanes() * bytes / parts};
       for (int64_t b = 0; b < quarter; ++b) {
-        FourRows<W> rows;  // the b-th of each quarter; where one has no more, that of the quarter before once more
-        for (int64_t i = 0, k = b; i < 4; ++i, k += quarter) {
-          rows.k[i] = k < K ? k : rows.k[i - 1];
-          rows.w[i] = w + rows.k[i] * w_stride + c;
-        }
+        const FourRows<W> rows = rows_of_quarters(w + c, K, w_stride, b);
         for (int64_t p = 0, row = n; p < parts; ++p) {
           const int64_t few = least + (p < longer);
           block_of<most>(few, out + row * out_stride, out_stride, rows, x + row * x_stride + c, x_stride, elements,

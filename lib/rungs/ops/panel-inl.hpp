@@ -40,6 +40,7 @@ HWY_INLINE void begin_sums(hn::Vec<PanelLanes> (&sum)[R][2], const float* out, i
   for (int p = 0; p < 2; ++p) sum[r][p] = adds ? hn::LoadU(d, out + r * out_stride + p * panel_lanes) : hn::Zero(d);
 }
 
+/// R rows of out = sum.
 template <int R>
 HWY_INLINE void store_sums(float* out, int64_t out_stride, const hn::Vec<PanelLanes> (&sum)[R][2]) {
   HWY_UNROLL(12)
