@@ -305,10 +305,9 @@ static void dots_of_pairs(float* out, int64_t out_stride, const float* x, int64_
                        HWY_ATTR { dots(out + k, out_stride, x, N, x_stride, w_k + k * w_stride, rows, w_stride, C); };
   const auto* two_parts = reinterpret_cast<const Bf16OfTwoParts*>(w);
   const auto within = reinterpret_cast<uintptr_t>(w) % 64;  // of each row, since 64 divides w_stride
-  if (N > 1 || within % 4 != 0) return run(two_parts, 0, K);
-  const int64_t at_edge = within > 0 ? 0 : K - 1;  // what is beyond it may not be ours
-  run(two_parts, at_edge, 1);
-  run(reinterpret_cast<const Bf16InLines*>(w), at_edge == 0 ? 1 : 0, K - 1);
+  if (N > 1 || within % 4 != 0 || K < 3) return run(two_parts, 0, K);
+  run(two_parts, 0, 1), run(two_parts, K - 1, 1);  // what is before the one and behind the other may not be ours
+  run(reinterpret_cast<const Bf16InLines*>(w), 1, K - 2);
 #else
   dots_bf16(out, out_stride, x, N, x_stride, w, K, w_stride, C);  // not called
 #endif
