@@ -78,10 +78,10 @@ static HWY_INLINE Vector half(const bf16* w) {
   return hn::BitCast(Lanes(), p == 0 ? hn::ShiftLeft<16>(pairs) : hn::And(pairs, hn::Set(bits, 0xffff0000u)));
 }
 
+#if RUNGS_DOT_INSTRUCTIONS
 /// bf16 that the processor multiplies in pairs.
 struct Bf16InPairs : bf16 {};
 
-#if RUNGS_DOT_INSTRUCTIONS
 /// Beside an x in two parts (upper_and_lower()): "halves" 0 and 1 are both all of them, one for the upper part of x and
 /// one for the lower.
 struct Bf16OfTwoParts : Bf16InPairs {};
@@ -258,7 +258,7 @@ static HWY_INLINE void dots(float* out, int64_t out_stride, const float* x, int6
     return dots_nearby<most>(N, out, out_stride, x, x_stride, w, K, w_stride, C);
   const int64_t quarter = (K + 3) / 4;
   if (N == 1 && C <= in_cache) {  // w is all that is waited for: little may stand between its rows
-    const Ask ask{bytes_asked_ahead(std::is_same_v<W, float>), 2 * lanes() * bytes};
+    const Ask ask{bytes_asked_ahead(/*one_row_of_f32=*/std::is_same_v<W, float>), 2 * lanes() * bytes};
     for (int64_t b = 0; b < quarter; ++b)
       block<1>(out, out_stride, rows_of_quarters(w, K, w_stride, b), x, x_stride, C, false, ask);
     return;
@@ -269,7 +269,8 @@ static HWY_INLINE void dots(float* out, int64_t out_stride, const float* x, int6
     const int64_t depth = some * C > in_cache ? chunk : C;
     for (int64_t c = 0; c < C; c += depth) {
       const int64_t elements = std::min(depth, C - c), share = elements * bytes / parts;
-      const Ask ask{parts == 1 ? bytes_asked_ahead(false) : w_stride * bytes, 2 * lanes() * bytes / parts};
+      const Ask ask{parts == 1 ? bytes_asked_ahead(/*one_row_of_f32=*/false) : w_stride * bytes,
+                    2 * lanes() * bytes / parts};
       for (int64_t b = 0; b < quarter; ++b) {
         const FourRows<W> rows = rows_of_quarters(w + c, K, w_stride, b);
         for (int64_t p = 0, row = n; p < parts; ++p) {

@@ -29,7 +29,7 @@ bool uses_bf16_dot();
 bool uses_tiles();
 
 /// Where one block alone reads a row of a weight, it asks for what comes so many bytes later: as was measured best on
-/// this kind of processor (bench/README.md).
+/// this kind of processor (bench/README.md). one_row_of_f32: whether one row of x meets a weight in f32
 int64_t bytes_asked_ahead(bool one_row_of_f32);
 
 /// From now on x stays in f32 beside bf16 weights, however many rows it has: here and on a GPU.
