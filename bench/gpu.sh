@@ -101,7 +101,7 @@ echo "== Measuring (${SECONDS} s)"
 out=$(absolute "${OUT:-$PWD/bench/results}")
 mkdir -p "$out"
 json=$out/gpu_$(echo "$name" | tr -cs '[:alnum:]\n' _ | tr '[:upper:]' '[:lower:]')_$(date +%F).json
-ours 240 gpu_bench --json "$json" "${torch[@]}" 2>build/gpu_bench.log ||
+ours 240 gpu_bench --out "$json" "${torch[@]}" 2>build/gpu_bench.log ||
   { status=1; tail -5 build/gpu_bench.log; echo "FAILED: gpu_bench; its log is build/gpu_bench.log"; }
 [ -z "${OUT:-}" ] || cp build/gpu_bench.log "$out/"
 echo "== ${SECONDS} s, status $status"

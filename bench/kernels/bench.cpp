@@ -5,10 +5,10 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <fstream>
 #include <mutex>
 #include <thread>
 
+#include "rungs/base/file.hpp"
 #include "rungs/measure/measure.hpp"
 
 namespace rungs::bench {
@@ -244,9 +244,9 @@ int Bench::finish() {
       fmt::print("{}\n", rung["right"].get<bool>() ? "" : wrong);
     }
   }
-  if (!options_.json.empty()) {
-    std::ofstream(options_.json) << report_.dump(2) << '\n';
-    fmt::print("\nWritten to {}\n", options_.json);
+  if (!options_.out.empty()) {
+    write_whole(options_.out, [&](std::ostream& out) { out << report_.dump(2) << '\n'; });
+    fmt::print("\nWritten to {}\n", options_.out.string());
   }
   if (faults_) fmt::print("\n{} of these are not right.\n", faults_);
   return faults_ ? 1 : 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -42,7 +43,7 @@ class Bench {
     bool tiny = false;                                 ///< sizes that only show that everything works
     std::string only;                                  ///< the ladders whose name begins so; empty: all
     double seconds = 0.3;                              ///< that a rung is measured for
-    std::string json;                                  ///< the file for the report; empty: none
+    std::filesystem::path out;                         ///< the file for the report; empty: none
     std::map<std::string, double> torch_milliseconds;  ///< of each shape's prefill
   };
   explicit Bench(const Options& options);

@@ -2,7 +2,8 @@
 // GPU; bench/gpu.sh runs that one and everything around it.
 #include <fmt/format.h>
 
-#include <cstring>
+#include <CLI/CLI.hpp>
+#include <filesystem>
 
 #include "bench.hpp"
 #include "kernels/device.hpp"
@@ -10,60 +11,49 @@
 using namespace rungs;
 using namespace rungs::bench;
 
-namespace {
+/// Takes "8b=12.5". \throws CLI::ValidationError
+static void take_torch(Bench::Options& options, const std::string& word) {
+  const size_t equals = std::min(word.find('='), word.size());
+  double milliseconds = 0;
+  if (equals == word.size() || !CLI::detail::lexical_cast(word.substr(equals + 1), milliseconds))
+    throw CLI::ValidationError("--torch", "wanted SHAPE=MILLISECONDS, found " + word);
+  options.torch_milliseconds[word.substr(0, equals)] = milliseconds;
+}
 
-constexpr const char* usage =
-    R"({0} [--only LADDER] [--seconds S] [--json FILE] [--tiny] [--torch SHAPE=MILLISECONDS]...
-Checks and measures every rung of kernels/, and whole models, {1}.
-  --only LADDER   only what begins so: copy, read, "matmul f32", "matmul bf16", gemv, softmax, rms_norm, layer_norm, add,
-                  silu_mul, rope, embedding, sample, attention, "model 8b"
-  --seconds S     for how long a rung is measured; 0.3
-  --json FILE     writes all figures there
-  --tiny          sizes that only show that everything works
-  --torch SHAPE=MILLISECONDS
-                  PyTorch's time for the prompt of a model, as bench/torch_prefill.py prints it
-)";
-
-struct Wrong : Error {
-  using Error::Error;
-};
-
-Bench::Options parse(int argc, char** argv) {
+/// After --help, or an argument that is none, the program ends here.
+static Bench::Options read(int argc, char** argv) {
   Bench::Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    const auto value = [&] {
-      if (i + 1 == argc) throw Wrong(word + " wants a value");
-      return std::string(argv[++i]);
-    };
-    if (word == "--only")
-      options.only = value();
-    else if (word == "--seconds")
-      options.seconds = std::stod(value());
-    else if (word == "--json")
-      options.json = value();
-    else if (word == "--tiny")
-      options.tiny = true;
-    else if (word == "--torch") {
-      const std::string given = value();
-      const size_t equals = given.find('=');
-      if (equals == std::string::npos) throw Wrong("--torch wants SHAPE=MILLISECONDS, found " + given);
-      options.torch_milliseconds[given.substr(0, equals)] = std::stod(given.substr(equals + 1));
-    } else
-      throw Wrong("unknown: " + word);
+  CLI::App app(fmt::format("Checks and measures every rung of kernels/, and whole models, on {}.",
+                           on_gpu ? "a GPU" : "the processor"),
+               on_gpu ? "gpu_bench" : "kernel_bench");
+  app.add_option(
+         "--only", options.only,
+         "only what begins so: copy, read, \"matmul f32\", \"matmul bf16\", gemv, softmax, rms_norm, layer_norm, "
+         "add, silu_mul, rope, embedding, sample, attention, \"model 8b\"")
+      ->type_name("LADDER");
+  app.add_option("--seconds", options.seconds, "for how long a rung is measured")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--out", options.out, "writes all figures there")->type_name("FILE.json");
+  app.add_flag("--tiny", options.tiny, "sizes that only show that everything works");
+  app.add_option_function<std::vector<std::string>>(
+         "--torch",
+         [&](const std::vector<std::string>& words) {
+           for (const std::string& word : words) take_torch(options, word);
+         },
+         "PyTorch's time for the prompt of a model, as bench/torch_prefill.py prints it")
+      ->type_name("SHAPE=MILLISECONDS");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    std::exit(app.exit(e));
   }
+  if (options.out.has_parent_path()) std::filesystem::create_directories(options.out.parent_path());
   return options;
 }
 
-}  // namespace
-
 int main(int argc, char** argv) try {
-  const char* name = on_gpu ? "gpu_bench" : "kernel_bench";
-  if (argc == 2 && std::strcmp(argv[1], "--help") == 0) {
-    fmt::print(fmt::runtime(usage), name, on_gpu ? "on a GPU" : "on the processor");
-    return 0;
-  }
-  const Bench::Options options = parse(argc, argv);
+  const Bench::Options options = read(argc, argv);
   require_cuda_device();
   Bench bench(options);
   const std::pair<const char*, void (*)(Bench&)> parts[] = {

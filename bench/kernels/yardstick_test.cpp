@@ -22,7 +22,7 @@ static nlohmann::json report(double fault, int status) {
   const std::string file =
       std::filesystem::temp_directory_path() / ("rungs_yardstick_" + std::to_string(getpid()) + ".json");
   Bench::Options options;
-  options.tiny = true, options.json = file;
+  options.tiny = true, options.out = file;
   {
     Bench bench(options);
     const auto rung = [](const char* name, double off) {

@@ -22,27 +22,6 @@ struct OpenFile {
   }
 };
 
-/// Takes a message that is none of an input's name into an answer; false when it belongs into none.
-bool take(Outcome& outcome, Message& m) {
-  switch (m.kind) {
-    case Message::tap:
-    case Message::output:
-      outcome.recording.pieces.push_back({m.name, std::move(m.tensor), m.kind == Message::output});
-      return true;
-    case Message::done:
-      outcome.how = Outcome::done, outcome.recording.linear_rows = m.number;
-      return true;
-    case Message::not_written:
-      outcome.how = Outcome::not_written, outcome.says = m.text;
-      return true;
-    case Message::threw:
-      outcome.how = Outcome::threw, outcome.says = m.text;
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 std::vector<Runner> mistake_runners(const Lesson& lesson) {

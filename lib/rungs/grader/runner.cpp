@@ -176,6 +176,26 @@ static std::string shown(const std::string& text, const std::filesystem::path& p
   return printable(std::string_view(said).substr(0, most)) + (std::max(text.size(), said.size()) > most ? "..." : "");
 }
 
+bool take(Outcome& outcome, Message& m) {
+  switch (m.kind) {
+    case Message::tap:
+    case Message::output:
+      outcome.recording.pieces.push_back({m.name, std::move(m.tensor), m.kind == Message::output});
+      return true;
+    case Message::done:
+      outcome.how = Outcome::done, outcome.recording.linear_rows = m.number;
+      return true;
+    case Message::not_written:
+      outcome.how = Outcome::not_written, outcome.says = m.text;
+      return true;
+    case Message::threw:
+      outcome.how = Outcome::threw, outcome.says = m.text, outcome.calls = m.name, outcome.no_exception = m.number != 0;
+      return true;
+    default:
+      return false;
+  }
+}
+
 /// Takes in what the process sends for one case, until it says how the case ended.
 Outcome Runner::listen(Deadline until) {
   Outcome outcome;
@@ -187,33 +207,22 @@ Outcome Runner::listen(Deadline until) {
   Received received;
   uint64_t bytes = 0;
   while ((received = receive(from_, m, until, pidfd_)) == Received::message) {
-    switch (m.kind) {
-      case Message::tap:
-      case Message::output:
-        bytes += m.tensor.bytes() + m.name.size() + sizeof(Recorded);
-        if (bytes > limits_.sent_bytes) {
-          end_process(
-              fmt::format("It sent more than {} MB of taps and outputs and was stopped: a tap in an endless loop?",
-                          limits_.sent_bytes >> 20));
-          return outcome;
-        }
-        outcome.recording.pieces.push_back({m.name, std::move(m.tensor), m.kind == Message::output});
-        continue;
-      case Message::done:
-        outcome.how = Outcome::done, outcome.recording.linear_rows = m.number;
-        return outcome;
-      case Message::not_written:
-        outcome.how = Outcome::not_written, outcome.says = shown(m.text, program_);
-        return outcome;
-      case Message::threw:
-        outcome.how = Outcome::threw, outcome.says = shown(m.text, program_), outcome.calls = m.name;
-        outcome.no_exception = m.number != 0;
-        if (limits_.on_gpu) stop(0);
-        return outcome;
-      default:
-        received = Received::broken;
+    if (!take(outcome, m)) {
+      received = Received::broken;
+      break;
     }
-    break;
+    if (outcome.how != Outcome::died) {  // that was the last one
+      outcome.says = shown(outcome.says, program_);
+      if (outcome.how == Outcome::threw && limits_.on_gpu) stop(0);
+      return outcome;
+    }
+    const Recorded& piece = outcome.recording.pieces.back();
+    bytes += piece.value.bytes() + piece.name.size() + sizeof(Recorded);
+    if (bytes > limits_.sent_bytes) {
+      end_process(fmt::format("It sent more than {} MB of taps and outputs and was stopped: a tap in an endless loop?",
+                              limits_.sent_bytes >> 20));
+      return outcome;
+    }
   }
   if (received == Received::too_late) {
     end_process(fmt::format("It was still running after {:g} s and was stopped: an endless loop?",

@@ -39,6 +39,9 @@ inline constexpr int seconds_on_gpu = 60;
 /// stays with its process, and would be that of every case after it. Not for enclosed programs, which see no device.
 RunnerLimits limits_on_gpu();
 
+/// Takes what a runner sends for one case into its outcome: a piece, or how it ended. False when it is none of these.
+bool take(Outcome& outcome, Message& m);
+
 /// What an enclosed runner sees: itself, and the models that cases name. No reference, no solution, no mistake.
 Enclosure enclosure_of_runner(const std::filesystem::path& program, const RunnerLimits& limits);
 

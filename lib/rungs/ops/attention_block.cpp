@@ -43,8 +43,8 @@ void transpose_into_panels(float* out, const float* keys, int64_t n, int64_t D, 
 
 /// R rows of one panel.
 template <int R>
-HWY_INLINE void tile(float* out, int64_t out_stride, const float* x, int64_t x_stride, int64_t n, const float* b,
-                     int64_t row_step, bool adds) {
+HWY_NOINLINE void tile(float* out, int64_t out_stride, const float* x, int64_t x_stride, int64_t n, const float* b,
+                       int64_t row_step, bool adds) {
   const PanelLanes d;
   hn::Vec<PanelLanes> sum[R][2];
   begin_sums(sum, out, out_stride, adds);
@@ -59,21 +59,15 @@ HWY_INLINE void tile(float* out, int64_t out_stride, const float* x, int64_t x_s
   store_sums(out, out_stride, sum);
 }
 
-/// The same for a number of rows that only this call knows.
-template <int R = rows_in_registers>
-HWY_INLINE void tile(int64_t rows, float* out, int64_t out_stride, const float* x, int64_t x_stride, int64_t n,
-                     const float* b, int64_t row_step, bool adds) {
-  if (rows == R) return tile<R>(out, out_stride, x, x_stride, n, b, row_step, adds);
-  if constexpr (R > 1) tile<R - 1>(rows, out, out_stride, x, x_stride, n, b, row_step, adds);
-}
-
 void product(float* out, int64_t out_stride, const float* x, int64_t x_stride, int64_t rows, int64_t n, const Panels& b,
              int64_t columns, bool adds) {
   const Tiles tiles{rows, rows_in_registers};
   for (int64_t c = 0; c < columns; c += panel_width)
     for (int64_t t = 0; t < tiles.count; ++t)
-      tile(tiles.rows(t), out + tiles.first(t) * out_stride + c, out_stride, x + tiles.first(t) * x_stride, x_stride, n,
-           b.data + c * b.column_step, b.row_step, adds);
+      with_constant<rows_in_registers>(tiles.rows(t), [&](auto R) HWY_ATTR {
+        tile<R>(out + tiles.first(t) * out_stride + c, out_stride, x + tiles.first(t) * x_stride, x_stride, n,
+                b.data + c * b.column_step, b.row_step, adds);
+      });
 }
 
 /// Every sixteenth weight goes into one sum, however many a vector holds: so the sum is the same on all processors.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "rungs/ops/constant-inl.hpp"
 #include "rungs/ops/lane_sums-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -68,14 +69,6 @@ HWY_INLINE void strip(float* out, const float* weights, const float* values, int
   HWY_UNROLL(8) for (int i = 0; i < width; ++i) hn::StoreU(sum[i], d, out + i * lanes());
 }
 
-/// The same for as many vectors as there are, at most `width`.
-template <int width>
-HWY_INLINE void widest_strip(int64_t vectors, float* out, const float* weights, const float* values, int64_t step,
-                             int64_t n) {
-  if (vectors >= width) return strip<width>(out, weights, values, step, n);
-  if constexpr (width > 1) widest_strip<width - 1>(vectors, out, weights, values, step, n);
-}
-
 void add_values(float* out, const float* weights, int64_t stride, const float* values, int64_t n, const Heads& heads) {
   const auto [H, G, D] = heads;
   const int64_t step = G * D, group = H / G;
@@ -83,7 +76,9 @@ void add_values(float* out, const float* weights, int64_t stride, const float* v
     float* o = out + h * stride;
     const float *w = weights + h * stride, *v = values + h / group * D;
     const int64_t whole = D / lanes() * lanes();
-    for (int64_t i = 0; i < whole; i += 8 * lanes()) widest_strip<8>((whole - i) / lanes(), o + i, w, v + i, step, n);
+    for (int64_t i = 0; i < whole; i += 8 * lanes())
+      with_constant<8>(std::min<int64_t>(8, (whole - i) / lanes()),
+                       [&](auto width) HWY_ATTR { strip<width>(o + i, w, v + i, step, n); });
     for (int64_t i = whole; i < D; ++i)
       for (int64_t s = 0; s < n; ++s) o[i] += w[s] * v[s * step + i];
   }

@@ -26,8 +26,8 @@ ConstTensor CpuOps::arranged(ProductWay way, const Tensor& x, const Tensor& weig
   else if (way == ProductWay::few_rows)
     in_parts(N, 1, threads, [&](int64_t first, int64_t last) { arrange(rows, x, weight.dtype(), first, last); });
   else
-    in_parts(rows.cols(), packed_at_a_time(), threads,
-             [&](int64_t first, int64_t last) { pack_columns(rows, x, weight.dtype(), first, last); });
+    in_parts(packed_tiles(N), 1, threads,
+             [&](int64_t first, int64_t last) { pack_rows(rows, x, weight.dtype(), first, last); });
   return rows.view();
 }
 

@@ -18,6 +18,7 @@ namespace rungs {
 ///@{
 inline constexpr int64_t worth_threads = 1 << 15;         ///< elements of a loop
 inline constexpr double product_worth_threads = 1 << 25;  ///< multiplications of a product
+inline constexpr double scores_worth_threads = 1 << 20;   ///< multiplications of queries and keys: 80 us of attention
 inline constexpr size_t bytes_worth_threads = 3 << 17;    ///< bytes of weights, or keys: 12 us of reading
 /// N rows with weights of so many bytes: from four rows on it is no more the reading that takes the time.
 inline bool worth_threads_in_linear(int64_t N, size_t bytes) {
@@ -29,7 +30,7 @@ inline bool worth_threads_in_product(int64_t N, int64_t C, int64_t K) {
 }
 /// T queries over S keys, all heads together `width` wide.
 inline bool worth_threads_in_attention(int64_t T, int64_t S, int64_t width) {
-  return double(T) * double(S) * double(width) > product_worth_threads;
+  return double(T) * double(S) * double(width) > scores_worth_threads;
 }
 ///@}
 
@@ -76,8 +77,8 @@ void each(int64_t n, bool threads, const Work& work) {
   for (int64_t i = 0; i < n; ++i) work(n - 1 - i);
 }
 
-/// Rows of a weight in a small part, at least: four streams of eight.
-inline constexpr int64_t least_part = 32;
+/// Rows of a weight in a small part, at least: four streams of four, or a panel.
+inline constexpr int64_t least_part = 16;
 
 /// work(first, last) for parts of [0, n) that begin at multiples of `grain`: one on each thread, and an eighth of all
 /// in two small ones a thread, for whoever is free first, since memory does not serve all threads alike.

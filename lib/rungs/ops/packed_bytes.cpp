@@ -99,8 +99,8 @@ constexpr int most_rows_of_bytes = 6;
 
 /// out (R, panel_width) = the sums of R rows of x, from block b of each, with n blocks, added to out if it `adds`.
 template <class Q, int R>
-HWY_INLINE void tile_of_bytes(float* out, int64_t out_stride, const RowsOfX& x, int64_t b, const PanelBlock* panel,
-                              int64_t n, bool adds, const Ahead& ahead) {
+HWY_NOINLINE void tile_of_bytes(float* out, int64_t out_stride, const RowsOfX& x, int64_t b, const PanelBlock* panel,
+                                int64_t n, bool adds, const Ahead& ahead) {
   const PanelLanes d;
   const WholeLanes whole;
   const hn::Repartition<uint8_t, PanelLanes> bytes;
@@ -130,14 +130,6 @@ HWY_INLINE void tile_of_bytes(float* out, int64_t out_stride, const RowsOfX& x, 
   store_sums(out, out_stride, total);
 }
 
-/// The same for a number of rows that only this call knows.
-template <class Q, int R = most_rows_of_bytes>
-HWY_INLINE void tile_of_bytes(int64_t rows, float* out, int64_t out_stride, const RowsOfX& x, int64_t b,
-                              const PanelBlock* panel, int64_t n, bool adds, const Ahead& ahead) {
-  if (rows == R) return tile_of_bytes<Q, R>(out, out_stride, x, b, panel, n, adds, ahead);
-  if constexpr (R > 1) tile_of_bytes<Q, R - 1>(rows, out, out_stride, x, b, panel, n, adds, ahead);
-}
-
 template <class Q>
 void product_of_bytes(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last) {
   const int64_t N = x.rows(), K = weight.rows(), blocks = weight.cols() / block_elements;
@@ -150,9 +142,9 @@ void product_of_bytes(Tensor& out, const Tensor& x, const Tensor& weight, int64_
       const auto* next = static_cast<const uint8_t*>(weight.raw()) + (k + panel_width) * row_bytes;
       const Ahead ahead{next, std::clamp<int64_t>(last - k - panel_width, 0, panel_width), row_bytes};
       rows_with_panel<most_rows_of_bytes>(
-          out.data() + k, columns, K, N, b > 0, [=, &x](int64_t row, int64_t rows, float* o, int64_t stride) HWY_ATTR {
+          out.data() + k, columns, K, N, b > 0, [=, &x](int64_t row, auto R, float* o, int64_t stride) HWY_ATTR {
             const RowsOfX some{x.data() + row * x.cols(), x.cols()};
-            tile_of_bytes<Q>(rows, o, stride, some, b, panel, n, b > 0, ahead.share(row, rows, N));
+            tile_of_bytes<Q, R>(o, stride, some, b, panel, n, b > 0, ahead.share(row, R, N));
           });
     }
 }

@@ -82,8 +82,8 @@ HWY_INLINE void add_column(hn::Vec<PanelLanes> (&sum)[R][2], const float* x, con
 
 /// out (R, width) = the sums of R rows of x with a panel of n columns, added to what stands there if it `adds`.
 template <class Elements, int R>
-HWY_INLINE void tile(float* out, int64_t out_stride, const float* x, const float* panel, int64_t n, bool adds,
-                     const Ahead& ahead) {
+HWY_NOINLINE void tile(float* out, int64_t out_stride, const float* x, const float* panel, int64_t n, bool adds,
+                       const Ahead& ahead) {
   hn::Vec<PanelLanes> sum[R][2];
   begin_sums(sum, out, out_stride, adds);
   for (int64_t some = 0; some < n; some += width) {
@@ -95,14 +95,6 @@ HWY_INLINE void tile(float* out, int64_t out_stride, const float* x, const float
     }
   }
   store_sums(out, out_stride, sum);
-}
-
-/// The same for a number of rows that only this call knows.
-template <class Elements, int R = rows_in_registers>
-HWY_INLINE void tile(int64_t rows, float* out, int64_t out_stride, const float* x, const float* panel, int64_t n,
-                     bool adds, const Ahead& ahead) {
-  if (rows == R) return tile<Elements, R>(out, out_stride, x, panel, n, adds, ahead);
-  if constexpr (R > 1) tile<Elements, R - 1>(rows, out, out_stride, x, panel, n, adds, ahead);
 }
 
 #if HWY_TARGET != HWY_SCALAR
@@ -196,11 +188,10 @@ void product(float* out, const float* x, int64_t N, const Tensor& w, int64_t C, 
         const int64_t row_bytes = int64_t(w.bytes()) / K;
         const auto* next = static_cast<const uint8_t*>(w.raw()) + next_k * row_bytes + next_c * row_bytes / C;
         const Ahead ahead{next, std::min(last - next_k, width), row_bytes};
-        rows_with_panel<rows_in_registers>(out + k, columns, K, N, c > 0,
-                                           [=](int64_t row, int64_t rows, float* o, int64_t stride) HWY_ATTR {
-                                             tile<Elements>(rows, o, stride, x + (c * N + row * n) * halves, panel, n,
-                                                            c > 0, ahead.share(row, rows, N));
-                                           });
+        rows_with_panel<rows_in_registers>(
+            out + k, columns, K, N, c > 0, [=](int64_t row, auto R, float* o, int64_t stride) HWY_ATTR {
+              tile<Elements, R>(o, stride, x + (c * N + row * n) * halves, panel, n, c > 0, ahead.share(row, R, N));
+            });
       }
   }
 }
@@ -212,23 +203,36 @@ void product_of_packed(float* out, const float* x, int64_t N, const Tensor& w, i
   (rounded_x ? product<PairsOfBf16> : product<WidenedPairs>)(out, x, N, w, C / 2, first, last);
 }
 
-/// Elements [c, c + n) of all rows of C, which become one piece of packed x.
-void pack_piece(float* out, const float* x, int64_t N, int64_t C, bool pairs, int64_t c, int64_t n) {
-  const Tiles tiles{N, rows_in_registers};
-  [[maybe_unused]] float rounded_x[depth];
-  for (int64_t t = 0; t < tiles.count; ++t) {
-    const int64_t first = tiles.first(t), rows = tiles.rows(t);
-    for (int64_t r = 0; r < rows; ++r) {
-      const float* from = x + (first + r) * C + (pairs ? 2 * c : c);
-#if RUNGS_DOT_INSTRUCTIONS
-      if (pairs) round_pairs(rounded_x, from, n), from = rounded_x;
-#endif
-      for (int64_t i = 0; i < n; ++i) out[c * N + first * n + i * rows + r] = from[i];
-    }
-  }
+/// out = element 0 of each row, then element 1, ...
+template <int R>
+HWY_INLINE void interleave(float* out, const float* const (&rows)[R], int64_t n) {
+  for (int64_t i = 0; i < n; ++i, out += R) HWY_UNROLL(12)
+  for (int r = 0; r < R; ++r) out[r] = rows[r][i];
 }
 
-int64_t depth_of_panel() { return depth; }
+/// Tiles [first, last) of the rows of x.
+void pack_tiles_of_rows(float* out, const float* x, int64_t N, int64_t C, bool pairs, int64_t first, int64_t last) {
+  const int64_t floats = pairs ? C / 2 : C;
+  const Tiles tiles{N, rows_in_registers};
+  [[maybe_unused]] float rounded_x[rows_in_registers][depth];
+  for (int64_t t = first; t < last; ++t)
+    for (int64_t c = 0; c < floats; c += depth) {
+      const int64_t n = std::min(depth, floats - c), row = tiles.first(t);
+      float* tile = out + c * N + row * n;
+      with_constant<rows_in_registers>(tiles.rows(t), [&](auto R) HWY_ATTR {
+        const float* from[R];
+        for (int r = 0; r < R; ++r) {
+          from[r] = x + (row + r) * C + (pairs ? 2 * c : c);
+#if RUNGS_DOT_INSTRUCTIONS
+          if (pairs) round_pairs(rounded_x[r], from[r], n), from[r] = rounded_x[r];
+#endif
+        }
+        interleave(tile, from, n);
+      });
+    }
+}
+
+int64_t count_tiles(int64_t N) { return Tiles{N, rows_in_registers}.count; }
 
 }  // namespace
 
@@ -239,8 +243,8 @@ HWY_AFTER_NAMESPACE();
 namespace rungs {
 
 HWY_EXPORT(product_of_packed);
-HWY_EXPORT(pack_piece);
-HWY_EXPORT(depth_of_panel);
+HWY_EXPORT(pack_tiles_of_rows);
+HWY_EXPORT(count_tiles);
 
 void packed_product(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last) {
   HWY_DYNAMIC_DISPATCH(product_of_packed)(out.data(), x.data(), x.rows(), weight, first, last);
@@ -248,12 +252,11 @@ void packed_product(Tensor& out, const Tensor& x, const Tensor& weight, int64_t 
 
 int64_t floats_of_packed(int64_t C, DType weight) { return takes_bf16_dots(weight, C) ? C / 2 : C; }
 
-int64_t packed_at_a_time() { return HWY_DYNAMIC_DISPATCH(depth_of_panel)(); }
+int64_t packed_tiles(int64_t N) { return HWY_DYNAMIC_DISPATCH(count_tiles)(N); }
 
-void pack_columns(Tensor& out, const Tensor& x, DType weight, int64_t first, int64_t last) {
+void pack_rows(Tensor& out, const Tensor& x, DType weight, int64_t first, int64_t last) {
   const int64_t N = x.rows(), C = x.cols();
-  for (const int64_t depth = packed_at_a_time(); first < last; first += depth) HWY_DYNAMIC_DISPATCH(pack_piece)
-  (out.data(), x.data(), N, C, takes_bf16_dots(weight, C), first, std::min(depth, last - first));
+  HWY_DYNAMIC_DISPATCH(pack_tiles_of_rows)(out.data(), x.data(), N, C, takes_bf16_dots(weight, C), first, last);
 }
 
 }  // namespace rungs

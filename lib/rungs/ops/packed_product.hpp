@@ -18,11 +18,10 @@ void packed_product(Tensor& out, const Tensor& x, const Tensor& weight, int64_t 
 /// (takes_bf16_dots()).
 int64_t floats_of_packed(int64_t C, DType weight);
 
-/// The number of those floats that is packed at a time.
-int64_t packed_at_a_time();
+/// The tiles in which N rows of x are packed.
+int64_t packed_tiles(int64_t N);
 
-/// Floats [first, last) of each row of x as packed_product reads them; first is a multiple of packed_at_a_time().  out:
-/// (N, floats_of_packed) f32; x: (N, C) f32
-void pack_columns(Tensor& out, const Tensor& x, DType weight, int64_t first, int64_t last);
+/// Tiles [first, last) of the rows of x as packed_product reads them.  out: (N, floats_of_packed) f32; x: (N, C) f32
+void pack_rows(Tensor& out, const Tensor& x, DType weight, int64_t first, int64_t last);
 
 }  // namespace rungs

@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "rungs/ops/constant-inl.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace rungs::HWY_NAMESPACE {
 
@@ -55,21 +57,25 @@ struct Tiles {
   int64_t rows(int64_t t) const { return first(t + 1) - first(t); }
 };
 
-/// All rows of out, `columns` of them, with one panel, tile by tile: tile(first row, rows, out, out_stride).
-template <int64_t most, class Tile>
+/// All rows of out, `columns` of them, with one panel, tile by tile: tile(first row, rows, out, out_stride) with a
+/// number of rows that the compiler knows.
+template <int most, class Tile>
 HWY_INLINE void rows_with_panel(float* out, int64_t columns, int64_t out_stride, int64_t N, bool adds,
                                 const Tile& tile) {
   const Tiles tiles{N, most};
   for (int64_t t = 0; t < tiles.count; ++t) {
     const int64_t first = tiles.first(t), rows = tiles.rows(t);
     float* out_t = out + first * out_stride;
+    const auto compute = [&](float* o, int64_t stride) HWY_ATTR {
+      with_constant<most>(rows, [&](auto R) HWY_ATTR { tile(first, R, o, stride); });
+    };
     if (columns == panel_width) {
-      tile(first, rows, out_t, out_stride);
+      compute(out_t, out_stride);
       continue;
     }
     HWY_ALIGN float some[most * panel_width] = {};
     for (int64_t r = 0; r < rows && adds; ++r) std::copy_n(out_t + r * out_stride, columns, some + r * panel_width);
-    tile(first, rows, some, panel_width);
+    compute(some, panel_width);
     for (int64_t r = 0; r < rows; ++r) std::copy_n(some + r * panel_width, columns, out_t + r * out_stride);
   }
 }
