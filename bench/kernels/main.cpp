@@ -32,7 +32,7 @@ static Bench::Options read(int argc, char** argv) {
          "add, silu_mul, rope, embedding, sample, attention, \"model 8b\"")
       ->type_name("LADDER");
   app.add_option("--seconds", options.seconds, "for how long a rung is measured")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
   app.add_option("--out", options.out, "writes all figures there")->type_name("FILE.json");
   app.add_flag("--tiny", options.tiny, "sizes that only show that everything works");
