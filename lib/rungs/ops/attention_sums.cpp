@@ -44,8 +44,8 @@ void dots(float* scores, int64_t stride, const float* q, const float* keys, int6
   for (int64_t s = 0; s < n; s += 4) {
     const int64_t left = std::min<int64_t>(4, n - s);
     for (int64_t g = 0; g < G; ++g) {
-      const float* key[4];  // where fewer remain, the last of them once more
-      for (int64_t i = 0; i < 4; ++i) key[i] = keys + ((s + std::min(i, left - 1)) * G + g) * D;
+      const float* key[4] = {keys + (s * G + g) * D};  // where fewer remain, the last of them once more
+      for (int64_t i = 1; i < 4; ++i) key[i] = key[i - 1] + (i < left ? G * D : 0);
       for (int64_t h = g * group; h < (g + 1) * group; ++h) {
         float four[4], *out = scores + h * stride + s;
         four_dots(left == 4 ? out : four, q + h * D, key, D);

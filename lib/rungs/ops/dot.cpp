@@ -198,6 +198,15 @@ static HWY_INLINE void block_of(int64_t rows_of_x, float* out, int64_t out_strid
   if constexpr (R > 1) block_of<R - 1>(rows_of_x, out, out_stride, rows, x, x_stride, n, adds, ask);
 }
 
+/// Four rows of w from k on, so many apart.
+template <class W>
+static HWY_INLINE FourRows<W> rows_apart(const W* w, int64_t w_stride, int64_t k, int64_t apart) {
+  FourRows<W> rows;
+  const W* w_k = w + k * w_stride;
+  HWY_UNROLL(4) for (int i = 0; i < 4; ++i, k += apart, w_k += apart * w_stride) rows.w[i] = w_k, rows.k[i] = k;
+  return rows;
+}
+
 /// The products of R rows of x with K rows of w, eight or more, that a core's own caches may hold: nothing is asked
 /// for, and one row of x is multiplied with eight at once, since an addition waits for the one before it. They are an
 /// eighth of w apart, or a fourth: from memory each is a long stream, as in dots().
@@ -210,12 +219,13 @@ static HWY_INLINE void dots_nearby(int64_t N, float* out, int64_t out_stride, co
   const int64_t step = 2 * lanes(), whole = C / step * step, part = K / at_once;
   for (int64_t b = 0; b * at_once < K; ++b) {
     const int64_t first = b < part ? b : K - at_once, apart = b < part ? part : 1;  // in the end the last ones
+    const auto four = [=](int f) HWY_ATTR { return rows_apart(w, w_stride, first + 4 * f * apart, apart); };
     FourRows<W> rows[fours];
     Vector sum[fours][4][R];
-    HWY_UNROLL(2) for (int f = 0; f < fours; ++f) HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
-      rows[f].k[i] = first + (4 * f + i) * apart;
-      rows[f].w[i] = w + rows[f].k[i] * w_stride;
-      HWY_UNROLL(8) for (int r = 0; r < R; ++r) sum[f][i][r] = hn::Zero(Lanes());
+    HWY_UNROLL(2) for (int f = 0; f < fours; ++f) {
+      rows[f] = four(f);
+      HWY_UNROLL(4)
+      for (int i = 0; i < 4; ++i) HWY_UNROLL(8) for (int r = 0; r < R; ++r) sum[f][i][r] = hn::Zero(Lanes());
     }
     for (int64_t c = 0; c < whole; c += step) {
       HWY_UNROLL(2) for (int f = 0; f < fours; ++f) multiply_add<0>(sum[f], rows[f], x, x_stride, c);
@@ -224,8 +234,10 @@ static HWY_INLINE void dots_nearby(int64_t N, float* out, int64_t out_stride, co
     HWY_UNROLL(2) for (int f = 0; f < fours; ++f) HWY_UNROLL(8) for (int r = 0; r < R; ++r) {
       float totals[4];
       store_sums_of_lanes(totals, sum[f][0][r], sum[f][1][r], sum[f][2][r], sum[f][3][r]);
-      if (whole < C) add_rest(totals, rows[f], x + r * x_stride, whole, C);
-      HWY_UNROLL(4) for (int i = 0; i < 4; ++i) out[r * out_stride + rows[f].k[i]] = totals[i];
+      // Not rows[f], which a call would keep in memory: the compiler would load every row's address anew at each step.
+      if (whole < C) add_rest(totals, four(f), x + r * x_stride, whole, C);
+      float* o = out + r * out_stride + first + 4 * f * apart;
+      HWY_UNROLL(4) for (int i = 0; i < 4; ++i) o[i * apart] = totals[i];
     }
   }
 }
