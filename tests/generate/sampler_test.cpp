@@ -37,6 +37,21 @@ TEST_CASE("a temperature of 0 puts all probability on the largest logit, the low
   CHECK(distribution({-5, -5}, {.temperature = 0, .top_k = 2, .top_p = 0.5}) == std::vector<float>{1, 0});
 }
 
+TEST_CASE("among many logits the largest is found wherever it is, and the first that is not finite is named") {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  for (const size_t at : {0, 7, 8, 31, 64, 95, 96, 99}) {
+    CAPTURE(at);
+    std::vector<float> logits(100, -3.0f), wanted(100, 0.0f);
+    logits[at] = logits[99] = -2, wanted[at] = 1;
+    CHECK(distribution(logits, {}) == wanted);
+    for (const auto& [wrong, name] : {std::pair{nan, "nan"}, {infinity, "inf"}, {-infinity, "-inf"}}) {
+      logits[at] = logits[99] = wrong;
+      const std::string sentence = "logit " + std::to_string(at) + " is " + name + ": wanted finite logits";
+      CHECK_THROWS_WITH_AS(distribution(logits, {}), sentence.c_str(), UsageError);
+    }
+  }
+}
+
 TEST_CASE("a temperature divides the logits before the softmax") {
   check_near(distribution(logits_of({0.1f, 0.2f, 0.7f}), {.temperature = 1}), {0.1, 0.2, 0.7});
   const double sum = 0.01 + 0.04 + 0.49;

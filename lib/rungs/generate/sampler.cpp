@@ -24,12 +24,17 @@ std::string in_words(const SampleOptions& options) {
 
 /// The largest logit's id, the lowest on a tie.
 static size_t largest(std::span<const float> logits) {
-  size_t best = 0;
+  float most = -HUGE_VALF, nothing = 0;
+#pragma omp simd reduction(max : most) reduction(+ : nothing)
   for (size_t i = 0; i < logits.size(); ++i) {
-    if (!std::isfinite(logits[i])) throw UsageError(fmt::format("logit {} is {}: wanted finite logits", i, logits[i]));
-    if (logits[i] > logits[best]) best = i;
+    most = logits[i] > most ? logits[i] : most;
+    nothing += logits[i] - logits[i];  // NaN, of a logit that is not finite
   }
-  return best;
+  if (nothing != 0) {
+    const auto wrong = std::find_if_not(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); });
+    throw UsageError(fmt::format("logit {} is {}: wanted finite logits", wrong - logits.begin(), *wrong));
+  }
+  return size_t(std::find(logits.begin(), logits.end(), most) - logits.begin());
 }
 
 static void divide_by_sum(std::span<float> p) {
