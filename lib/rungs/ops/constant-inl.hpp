@@ -14,7 +14,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace rungs::HWY_NAMESPACE {
 
-/// run(n) with an n that the compiler knows, from 1 to `most`: so what n rows need can stand in registers.
+/// run(n) with an n from 1 to `most` that the compiler knows, so that what n rows need can stand in registers.
 template <int most, class Run>
 HWY_INLINE void with_constant(int64_t n, const Run& run) {
   if (n == most) return run(std::integral_constant<int, most>());

@@ -44,19 +44,26 @@ static void some_columns(ProductWay way, Tensor& out, const Tensor& x, const Ten
   }
 }
 
-/// Threads part at its multiples: tile_product computes 32 columns at a time, packed_product 16 or so,
-/// small_batch_product four.
-static int64_t column_grain(ProductWay way) {
-  if (way == ProductWay::tiles) return 2 * tile_rows;
-  return way == ProductWay::few_rows ? 4 : 16;
+/// work(first, last) for parts of K columns, which begin where what is computed at a time ends.
+template <class Work>
+static void columns_in_parts(ProductWay way, int64_t K, bool threads, const Work& work) {
+  switch (way) {
+    case ProductWay::tiles:
+      return in_parts(K, 2 * tile_rows, threads, work);
+    case ProductWay::few_rows:
+      return in_parts(K, 4, threads, work);
+    case ProductWay::packed:
+      return in_parts(K, packed_columns(), threads, work, packed_columns());
+  }
 }
 
 void CpuOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   require_linear(Place::host, out, x, weight, bias);
   const ProductWay way = product_way(x, weight);
   const ConstTensor in = arranged(way, x, weight);  // (N, C)
-  in_parts(weight.rows(), column_grain(way), worth_threads_in_linear(x.rows(), weight.bytes()),
-           [&](int64_t first, int64_t last) { some_columns(way, out, in, weight, first, last); });
+  const bool threads = worth_threads_in_linear(x.rows(), weight.bytes());
+  columns_in_parts(way, weight.rows(), threads,
+                   [&](int64_t first, int64_t last) { some_columns(way, out, in, weight, first, last); });
   for (int64_t n = 0; bias && n < x.rows(); ++n) matrix(out).row(n) += row_vector(bias);
 }
 
@@ -76,7 +83,7 @@ void CpuOps::norm_qkv(const Qkv& out, Tensor& normed, const Tensor& x, const Nor
   const ConstTensor in = arranged(way, normed, w.q);  // (N, C)
   const size_t bytes = w.q.bytes() + w.k.bytes() + w.v.bytes();
   const bool threads = worth_threads_in_linear(x.rows(), bytes);
-  in_parts(w.q.rows() + w.k.rows() + w.v.rows(), column_grain(way), threads, [&](int64_t first, int64_t last) {
+  columns_in_parts(way, w.q.rows() + w.k.rows() + w.v.rows(), threads, [&](int64_t first, int64_t last) {
     int64_t before = 0;  // rows of the weights that come earlier
     for (int i = 0; i < 3; before += weights[i++]->rows()) {
       const int64_t a = std::max(first - before, int64_t(0)), b = std::min(last - before, weights[i]->rows());
@@ -96,7 +103,7 @@ void CpuOps::norm_swiglu(Tensor& out, Tensor& up, Tensor& normed, const Tensor& 
   const ProductWay way = product_way(normed, w.gate);
   const ConstTensor in = arranged(way, normed, w.gate);  // (N, C)
   const bool threads = worth_threads_in_linear(x.rows(), w.gate.bytes() + w.up.bytes());
-  in_parts(w.gate.rows(), column_grain(way), threads, [&](int64_t first, int64_t last) {
+  columns_in_parts(way, w.gate.rows(), threads, [&](int64_t first, int64_t last) {
     some_columns(way, out, in, w.gate, first, last);
     some_columns(way, up, in, w.up, first, last);
     auto gate = matrix(out).middleCols(first, last - first).array();

@@ -77,20 +77,21 @@ void each(int64_t n, bool threads, const Work& work) {
   for (int64_t i = 0; i < n; ++i) work(n - 1 - i);
 }
 
-/// Rows of a weight in a small part, at least: four streams of four, or a panel.
-inline constexpr int64_t least_part = 16;
+/// Rows of a weight in a small part, at least: four streams of eight.
+inline constexpr int64_t least_part = 32;
 
 /// work(first, last) for parts of [0, n) that begin at multiples of `grain`: one on each thread, and an eighth of all
-/// in two small ones a thread, for whoever is free first, since memory does not serve all threads alike.
+/// in two small ones a thread, for whoever is free first, since memory does not serve all threads alike. Where these
+/// would have fewer than `least`, there are none.
 template <class Work>
-void in_parts(int64_t n, int64_t grain, bool threads, const Work& work) {
+void in_parts(int64_t n, int64_t grain, bool threads, const Work& work, int64_t least = least_part) {
   const int64_t grains = (n + grain - 1) / grain;
   if (!threads || grains < 2) {
     work(int64_t(0), n);
     return;
   }
   const int64_t small_parts = 2 * int64_t(omp_get_max_threads()), wanted = grains / 8 / small_parts;
-  const int64_t small = wanted * grain < least_part ? 0 : wanted, large = grains - small_parts * small;
+  const int64_t small = wanted * grain < least ? 0 : wanted, large = grains - small_parts * small;
   std::atomic<int64_t> next = large;
 #pragma omp parallel
   {

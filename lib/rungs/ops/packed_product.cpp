@@ -80,7 +80,8 @@ HWY_INLINE void add_column(hn::Vec<PanelLanes> (&sum)[R][2], const float* x, con
   }
 }
 
-/// out (R, width) = the sums of R rows of x with a panel of n columns, added to what stands there if it `adds`.
+/// out (R, width) = the sums of R rows of x with a panel of n columns, added to what stands there if it `adds`. A
+/// function of its own: within its caller's, g++ had kept sums in memory.
 template <class Elements, int R>
 HWY_NOINLINE void tile(float* out, int64_t out_stride, const float* x, const float* panel, int64_t n, bool adds,
                        const Ahead& ahead) {
@@ -232,6 +233,8 @@ void pack_tiles_of_rows(float* out, const float* x, int64_t N, int64_t C, bool p
     }
 }
 
+int64_t columns_of_panel() { return width; }
+
 int64_t count_tiles(int64_t N) { return Tiles{N, rows_in_registers}.count; }
 
 }  // namespace
@@ -244,11 +247,14 @@ namespace rungs {
 
 HWY_EXPORT(product_of_packed);
 HWY_EXPORT(pack_tiles_of_rows);
+HWY_EXPORT(columns_of_panel);
 HWY_EXPORT(count_tiles);
 
 void packed_product(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last) {
   HWY_DYNAMIC_DISPATCH(product_of_packed)(out.data(), x.data(), x.rows(), weight, first, last);
 }
+
+int64_t packed_columns() { return HWY_DYNAMIC_DISPATCH(columns_of_panel)(); }
 
 int64_t floats_of_packed(int64_t C, DType weight) { return takes_bf16_dots(weight, C) ? C / 2 : C; }
 

@@ -14,6 +14,9 @@ namespace rungs {
 /// whatever N, the columns and the threads are. Shapes are the caller's to check.
 void packed_product(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last);
 
+/// The columns of out that are computed at a time.
+int64_t packed_columns();
+
 /// Floats of a packed row of C beside a weight of this dtype: C, or half of it where x is rounded to bf16
 /// (takes_bf16_dots()).
 int64_t floats_of_packed(int64_t C, DType weight);
