@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "bench.hpp"
 #include "kernels/device.hpp"
@@ -14,8 +18,10 @@ using namespace rungs::bench;
 /// Takes "8b=12.5". \throws CLI::ValidationError
 static void take_torch(Bench::Options& options, const std::string& word) {
   const size_t equals = std::min(word.find('='), word.size());
-  double milliseconds = 0;
-  if (equals == word.size() || !CLI::detail::lexical_cast(word.substr(equals + 1), milliseconds))
+  const std::string figure = word.substr(std::min(equals + 1, word.size()));
+  char* end = nullptr;
+  const double milliseconds = std::strtod(figure.c_str(), &end);
+  if (equals == 0 || !(milliseconds > 0) || *end != '\0')
     throw CLI::ValidationError("--torch", "wanted SHAPE=MILLISECONDS, found " + word);
   options.torch_milliseconds[word.substr(0, equals)] = milliseconds;
 }
