@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -17,10 +16,9 @@ using namespace rungs::bench;
 
 /// Takes "8b=12.5". \throws CLI::ValidationError
 static void take_torch(Bench::Options& options, const std::string& word) {
-  const size_t equals = std::min(word.find('='), word.size());
-  const std::string figure = word.substr(std::min(equals + 1, word.size()));
+  const size_t equals = word.find('=');
   char* end = nullptr;
-  const double milliseconds = std::strtod(figure.c_str(), &end);
+  const double milliseconds = equals == word.npos ? 0 : std::strtod(word.c_str() + equals + 1, &end);
   if (equals == 0 || !(milliseconds > 0) || *end != '\0')
     throw CLI::ValidationError("--torch", "wanted SHAPE=MILLISECONDS, found " + word);
   options.torch_milliseconds[word.substr(0, equals)] = milliseconds;
@@ -41,6 +39,7 @@ static Bench::Options read(int argc, char** argv) {
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
   app.add_option("--out", options.out, "writes all figures there")->type_name("FILE.json");
+  CLI::deprecate_option(app.add_option("--json", options.out), "--out");  // its name until 2026-11-30
   app.add_flag("--tiny", options.tiny, "sizes that only show that everything works");
   app.add_option_function<std::vector<std::string>>(
          "--torch",

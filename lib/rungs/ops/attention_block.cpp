@@ -41,7 +41,7 @@ void transpose_into_panels(float* out, const float* keys, int64_t n, int64_t D, 
   }
 }
 
-/// R rows of one panel.
+/// R rows of one panel; a function of its own, as in packed_product.cpp.
 template <int R>
 HWY_NOINLINE void tile(float* out, int64_t out_stride, const float* x, int64_t x_stride, int64_t n, const float* b,
                        int64_t row_step, bool adds) {
