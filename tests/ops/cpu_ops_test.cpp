@@ -14,6 +14,12 @@ using namespace rungs::test;
 
 TEST_SUITE_BEGIN("ops");
 
+/// Whether N rows of x (C wide) are rounded to bf16 beside this weight.
+static bool rounds_x(int64_t N, int64_t C, DType weight) {
+  const bool in_bf16 = takes_bf16_dots(weight, C) || (weight == DType::bf16 && takes_tiles(N, C, weight));
+  return in_bf16 && N > rows_in_two_parts;
+}
+
 TEST_CASE("linear equals loops in double at every size") {
   CpuOps ops;
   for (const int64_t N : {1, 2, 3, 4, 5, 31, 33, 128})
@@ -52,7 +58,7 @@ TEST_CASE("a weight in 16 bits gives the product of the numbers that it stands f
         const Tensor x = random_tensor({N, C}, 1), weight = in_16_bits(random_tensor({K, C}, 2), dtype);
         Tensor out({N, K});
         ops.linear(out, x, weight, {});
-        const bool rounds = takes_bf16_dots(dtype, C) && N > rows_in_two_parts;
+        const bool rounds = rounds_x(N, C, dtype);
         const Expected e = linear_in_double(rounds ? in_16_bits(x, DType::bf16) : x.copy(), weight, {});
         CHECK(difference(out, e.value, e.tolerance) == "");
       }
@@ -98,7 +104,7 @@ TEST_CASE("linear gives the product at every length and every alignment of the w
         ops.linear(same, x, weight, {});
         CHECK(values(out) == values(same));
         if (is_quantized(dtype)) continue;  // tests/ops/quantized_product_test.cpp knows what it is
-        const bool rounds = takes_bf16_dots(dtype, C) && N > rows_in_two_parts;
+        const bool rounds = rounds_x(N, C, dtype);
         const Expected e = linear_in_double(rounds ? in_16_bits(x, DType::bf16) : x.copy(), weight, {});
         CHECK(difference(out, e.value, e.tolerance) == "");
       }
@@ -122,9 +128,19 @@ TEST_CASE("one row times bf16 is the same wherever the weight lies in a line of 
   }
 }
 
+#if defined(__x86_64__)
+TEST_CASE("dots of bf16 are taken where they pay, and where vectors that have them are asked for by name") {
+  const char* asked_for = std::getenv("RUNGS_VECTOR_TARGET");
+  const std::string name = asked_for ? asked_for : "";
+  const bool by_name = name == "AVX3_DL" || name == "AVX3_ZEN4" || name == "AVX3_SPR" || name == "AVX10_2";
+  const bool pay = __builtin_cpu_is("amd") && (name.empty() || by_name);
+  CHECK(uses_bf16_dot() == (__builtin_cpu_supports("avx512bf16") && (pay || by_name)));
+}
+#endif
+
 TEST_CASE("dots of bf16: exact products do without, and what is no number stays none") {
-  if (!uses_bf16_dot()) {
-    MESSAGE("SKIPPED: the vector target has no dot product of bf16");
+  if (!uses_bf16_dot() && !uses_tiles()) {
+    MESSAGE("SKIPPED: the vector target has no dot product of bf16, or it would not pay");
     return;
   }
   const int64_t C = 832, K = 40;

@@ -390,9 +390,9 @@ int64_t small_batch_rows(DType weight) {
   return is_quantized(weight) ? std::numeric_limits<int64_t>::max() : HWY_DYNAMIC_DISPATCH(most_rows)(weight);
 }
 
-bool takes_bf16_dots(DType weight, int64_t C) {
-  return weight == DType::bf16 && C % 64 == 0 && C >= 768 && uses_bf16_dot();
-}
+bool suits_bf16_dots(DType weight, int64_t C) { return weight == DType::bf16 && C % 64 == 0 && C >= 768; }
+
+bool takes_bf16_dots(DType weight, int64_t C) { return suits_bf16_dots(weight, C) && uses_bf16_dot(); }
 
 int64_t arranged_floats(int64_t N, int64_t C, DType weight) {
   if (is_quantized(weight)) return quantized_floats(C);

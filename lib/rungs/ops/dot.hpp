@@ -12,10 +12,13 @@ namespace rungs {
 /// processor; beside quantized weights always.
 int64_t small_batch_rows(DType weight);
 
-/// Whether the product with rows of C elements of this dtype is made of the processor's dots of bf16
-/// (ops/processor.hpp): from C = 768 on, for narrow models are fast without. Few rows of x are then read as sums of two
-/// bf16, 17 bits of them, which the roundings of the sums outweigh; more are rounded to one, as llama.cpp and PyTorch's
-/// bf16 do.
+/// Whether rows of C elements of this dtype can be multiplied in bf16, by the processor's dots of them or in its tile
+/// registers (ops/tile_product.hpp), and are long enough: from C = 768 on, for narrow models are fast without. Few rows
+/// of x are then read as sums of two bf16, 17 bits of them, which the roundings of the sums outweigh; more are rounded
+/// to one, as llama.cpp and PyTorch's bf16 do.
+bool suits_bf16_dots(DType weight, int64_t C);
+
+/// Whether they are multiplied so by the processor's vectors (uses_bf16_dot() in ops/processor.hpp).
 bool takes_bf16_dots(DType weight, int64_t C);
 
 /// Rows of x up to which the product is still bound by reading the weight, so that x may take twice the

@@ -21,8 +21,8 @@ std::vector<VectorTarget> vector_targets();
 /// is not in the program or does not run here.
 void use_vector_target(const std::string& name);
 
-/// Whether products with bf16 weights take the processor's dot product of bf16, which computes twice what others do: it
-/// has one (AVX-512 BF16), and exact products are not asked for.
+/// Whether products with bf16 weights take the processor's dot product of bf16: it has one (AVX-512 BF16) that computes
+/// more than its other products do, and exact products are not asked for.
 bool uses_bf16_dot();
 
 /// Whether products take the processor's tile registers (Intel's AMX; ops/tile_registers.hpp).

@@ -149,7 +149,7 @@ constexpr int64_t rows_worth_tiles_of_bytes = 12;
 bool takes_tiles(int64_t N, int64_t C, DType weight) {
   if (!uses_tiles()) return false;
   if (weight == DType::q8_0 || weight == DType::q4_0) return N >= rows_worth_tiles_of_bytes && C > 0;
-  return N > 1 && takes_bf16_dots(weight, C);
+  return N > 1 && suits_bf16_dots(weight, C) && !exact_products();
 }
 
 int64_t in_whole_tiles(int64_t N) { return (N + tile_rows - 1) / tile_rows * tile_rows; }
