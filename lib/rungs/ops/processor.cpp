@@ -31,15 +31,18 @@ static bool has_bf16_dot() {
 #endif
 }
 
-/// Intel's processors of 2023 make a quarter as many of them as of other multiplications, in half as many instructions:
-/// there products are faster without (bench/README.md). AMD's make as many, or half of it.
-static bool bf16_dot_pays() {
+bool is_intel() {
 #if HWY_ARCH_X86
-  return __builtin_cpu_is("amd");
+  static const bool intel = __builtin_cpu_is("intel");
+  return intel;
 #else
   return false;
 #endif
 }
+
+/// Emerald Rapids computes a quarter as many of these instructions a second as of multiply-adds, so half the products
+/// (bench/README.md). AMD's processors gain by them.
+static bool bf16_dot_pays() { return !is_intel(); }
 
 static std::atomic<bool>& bf16_dot() {
   static std::atomic<bool> used = has_bf16_dot() && bf16_dot_pays();

@@ -28,6 +28,9 @@ bool uses_bf16_dot();
 /// Whether products take the processor's tile registers (Intel's AMX; ops/tile_registers.hpp).
 bool uses_tiles();
 
+/// Whether Intel made this processor: with AVX-512 other ways are fast on it than on AMD's (bench/README.md).
+bool is_intel();
+
 /// Where one block alone reads a row of a weight, it asks for what comes so many bytes later: as was measured best on
 /// this kind of processor (bench/README.md). one_row_of_f32: whether one row of x meets a weight in f32
 int64_t bytes_asked_ahead(bool one_row_of_f32);
