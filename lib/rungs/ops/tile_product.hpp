@@ -10,7 +10,8 @@
 namespace rungs {
 
 /// Whether a product of N rows of x, each of C elements, is made so: the processor has these registers, and the weight
-/// is in bf16 (and wide enough, suits_bf16_dots() in ops/dot.hpp; not for exact products), q8_0 or q4_0. With more rows it is, too.
+/// is in q8_0, q4_0 or bf16, and that wide enough (suits_bf16_dots() in ops/dot.hpp) and x not wanted in f32. With more
+/// rows it is, too.
 bool takes_tiles(int64_t N, int64_t C, DType weight);
 
 /// N and the rows that fill its last tile.
