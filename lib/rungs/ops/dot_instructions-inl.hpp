@@ -9,7 +9,7 @@
 #include <hwy/highway.h>
 
 /// Whether the target has instructions that add up several products at once: of bytes it has (AVX-512 VNNI); of bf16 it
-/// may have, and uses_bf16_dot() says whether this processor does. Neither Highway nor its flags know of them, so they
+/// may have, and uses_bf16_dot() says whether it uses them. Neither Highway nor its flags know of them, so they
 /// are named here.
 #undef RUNGS_DOT_INSTRUCTIONS
 #define RUNGS_DOT_INSTRUCTIONS (HWY_TARGET <= HWY_AVX3_DL)
