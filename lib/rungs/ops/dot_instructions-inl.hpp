@@ -14,6 +14,30 @@
 #undef RUNGS_DOT_INSTRUCTIONS
 #define RUNGS_DOT_INSTRUCTIONS (HWY_TARGET <= HWY_AVX3_DL)
 
+/// Whether it has them for bytes at least: beside AVX2 a processor may (AVX-VNNI), and uses_avx_vnni() says whether it
+/// uses them.
+#undef RUNGS_BYTE_DOTS
+#define RUNGS_BYTE_DOTS (RUNGS_DOT_INSTRUCTIONS || HWY_TARGET == HWY_AVX2)
+
+#if RUNGS_BYTE_DOTS
+HWY_BEFORE_NAMESPACE();
+namespace rungs::HWY_NAMESPACE {
+
+/// sum + w[4i] x[4i] + ... + w[4i + 3] x[4i + 3] in lane i.  w: bytes without a sign; x: with one, in 8 bits each
+template <class Sum, class W, class X>
+HWY_INLINE Sum add_dots_of_bytes(Sum sum, W w, X x) {
+#if RUNGS_DOT_INSTRUCTIONS
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(w.raw), "v"(x.raw));
+#else  // the encoding of AVX-VNNI
+  asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.raw) : "x"(w.raw), "x"(x.raw));
+#endif
+  return sum;
+}
+
+}  // namespace rungs::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif
+
 #if RUNGS_DOT_INSTRUCTIONS
 HWY_BEFORE_NAMESPACE();
 namespace rungs::HWY_NAMESPACE {
@@ -22,13 +46,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 /// Two bf16 in 32 bits, as many as an f32 vector has lanes.
 using Pairs = hn::ScalableTag<uint32_t>;
-
-/// sum + w[4i] x[4i] + ... + w[4i + 3] x[4i + 3] in lane i.  w: bytes without a sign; x: with one, in 8 bits each
-template <class Sum, class W, class X>
-HWY_INLINE Sum add_dots_of_bytes(Sum sum, W w, X x) {
-  asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(w.raw), "v"(x.raw));
-  return sum;
-}
 
 /// sum + w[2i] x[2i] + w[2i + 1] x[2i + 1] in lane i: f32 sums of exact products.
 HWY_INLINE hn::Vec<hn::ScalableTag<float>> add_dots_of_bf16(hn::Vec<hn::ScalableTag<float>> sum, hn::Vec<Pairs> w,

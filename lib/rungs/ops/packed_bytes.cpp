@@ -12,6 +12,7 @@
 #include "rungs/ops/blocks_of_x.hpp"
 #include "rungs/ops/dot_instructions-inl.hpp"
 #include "rungs/ops/panel-inl.hpp"
+#include "rungs/ops/processor.hpp"
 #include "rungs/ops/quantized_product.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -19,7 +20,7 @@ namespace rungs::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-#if RUNGS_DOT_INSTRUCTIONS
+#if RUNGS_BYTE_DOTS
 
 namespace {
 
@@ -94,8 +95,8 @@ void pack(PanelBlock* panel, const Q* w, int64_t rows, int64_t stride, int64_t n
   pack(panel, static_cast<const Q*>(all), n, n);
 }
 
-/// Rows of x whose sums stand in registers, as whole numbers and as f32.
-constexpr int most_rows_of_bytes = 6;
+/// Rows of x whose sums stand in registers, as whole numbers and, where there are 32, as f32.
+constexpr int most_rows_of_bytes = RUNGS_DOT_INSTRUCTIONS ? 6 : 4;
 
 /// out (R, panel_width) = the sums of R rows of x, from block b of each, with n blocks, added to out if it `adds`.
 template <class Q, int R>
@@ -111,7 +112,7 @@ HWY_NOINLINE void tile_of_bytes(float* out, int64_t out_stride, const RowsOfX& x
     hn::Vec<WholeLanes> sum[R][2];
     HWY_UNROLL(6)
     for (int r = 0; r < R; ++r)
-      sum[r][0] = sum[r][1] = hn::ConvertTo(whole, hn::Set(d, float(-offset_of<Q>) * x.block(r, b).sum));
+      sum[r][0] = sum[r][1] = hn::Set(whole, -offset_of<Q> * int32_t(x.block(r, b).sum));
     HWY_UNROLL(8) for (int i = 0; i < int(block_elements) / 4; ++i) {
       const auto w_0 = hn::Load(bytes, panel->number[i]), w_1 = hn::Load(bytes, panel->number[i] + 4 * panel_lanes);
       HWY_UNROLL(6) for (int r = 0; r < R; ++r) {
@@ -152,6 +153,7 @@ void product_of_bytes(Tensor& out, const Tensor& x, const Tensor& weight, int64_
 }  // namespace
 
 bool packed_bytes(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last) {
+  if (!RUNGS_DOT_INSTRUCTIONS && !uses_avx_vnni()) return false;
   if (weight.dtype() == DType::q8_0)
     product_of_bytes<q8_0>(out, x, weight, first, last);
   else if (weight.dtype() == DType::q4_0)

@@ -1,4 +1,5 @@
-/// Products of bytes with many rows of x, where the processor multiplies them four at a time (AVX-512 VNNI).
+/// Products of bytes with many rows of x, where the processor multiplies them four at a time (AVX-512 VNNI,
+/// AVX-VNNI).
 #pragma once
 
 #include <cstdint>

@@ -69,6 +69,22 @@ static std::atomic<bool>& tiles() {
 
 bool uses_tiles() { return tiles(); }
 
+static bool has_avx_vnni() {
+#if HWY_ARCH_X86
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return (hwy::SupportedTargets() & HWY_AVX2) != 0 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & 1u << 4) != 0;
+#else
+  return false;
+#endif
+}
+
+static std::atomic<bool>& avx_vnni() {
+  static std::atomic<bool> there = has_avx_vnni();
+  return there;
+}
+
+bool uses_avx_vnni() { return avx_vnni(); }
+
 /// Which Zen of AMD's this is, from the fourth on, the first with AVX-512 (family 25; Zen 5 is 26); otherwise 0.
 static int zen() {
 #if HWY_ARCH_X86_64
@@ -96,8 +112,9 @@ bool uses_bf16_dot() { return bf16_dot() && !exact; }
 void use_exact_products(bool wanted) { exact = wanted; }
 bool exact_products() { return exact; }
 
-/// Highway does not know of tile registers: they stand for a target of their own, before the best of its.
-constexpr const char* tiles_name = "AMX";
+/// Highway does not know of tile registers, nor of AVX-VNNI: each stands for a target of its own, before the best of
+/// Highway's and before AVX2.
+constexpr const char *tiles_name = "AMX", *avx_vnni_name = "AVX2_VNNI";
 
 std::vector<VectorTarget> vector_targets() {
   const int64_t here = hwy::SupportedTargets(), used = best_of(HWY_TARGETS & here);
@@ -107,7 +124,9 @@ std::vector<VectorTarget> vector_targets() {
 #endif
   for (int64_t left = HWY_TARGETS; left != 0; left &= left - 1) {
     const int64_t target = best_of(left);
-    list.push_back({hwy::TargetName(target), (target & here) != 0, target == used && !tiles()});
+    const bool chosen = target == used && !tiles(), vnni = target == HWY_AVX2 && avx_vnni();
+    if (target == HWY_AVX2) list.push_back({avx_vnni_name, has_avx_vnni(), chosen && vnni});
+    list.push_back({hwy::TargetName(target), (target & here) != 0, chosen && !vnni});
   }
   return list;
 }
@@ -125,9 +144,11 @@ void use_vector_target(const std::string& name) {
   int64_t wanted = best_of(here);  // beside tile registers
   for (int64_t left = here; left != 0; left &= left - 1)
     if (hwy::TargetName(best_of(left)) == name) wanted = best_of(left);
+  if (name == avx_vnni_name) wanted = HWY_AVX2;
   hwy::SetSupportedTargetsForTest(wanted);
   hwy::GetChosenTarget().Update(wanted);
   tiles() = name == tiles_name;
+  avx_vnni() = name == avx_vnni_name;
   bf16_dot() = has_bf16_dot() && (!tiles() || bf16_dot_pays());  // vectors that are asked for take all that they have
 }
 

@@ -9,7 +9,8 @@ namespace rungs {
 
 /// One of the kinds of processors that the products are compiled for.
 struct VectorTarget {
-  std::string name;  ///< as Highway calls it: "AVX2", "AVX3_DL", "NEON"; "AMX": the best of them and tile registers
+  std::string name;  ///< as Highway calls it: "AVX2", "AVX3_DL", "NEON"; "AMX": the best of them and tile registers;
+                     ///< "AVX2_VNNI": AVX2 and AVX-VNNI
   bool runs_here;    ///< on this processor
   bool used;         ///< chosen
 };
@@ -24,6 +25,10 @@ void use_vector_target(const std::string& name);
 /// Whether products with bf16 weights take the processor's dot product of bf16: it has one (AVX-512 BF16) that computes
 /// more than its other products do, and exact products are not asked for.
 bool uses_bf16_dot();
+
+/// Whether products of bytes take AVX-VNNI, dot products in vectors of AVX2 (Intel's processors since 2021), where the
+/// vectors used are those.
+bool uses_avx_vnni();
 
 /// Whether products take the processor's tile registers (Intel's AMX; ops/tile_registers.hpp).
 bool uses_tiles();

@@ -14,6 +14,7 @@
 #include "rungs/ops/dot_instructions-inl.hpp"
 #include "rungs/ops/floats.hpp"
 #include "rungs/ops/packed_bytes.hpp"
+#include "rungs/ops/processor.hpp"
 #include "rungs/tensor/quantize.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -54,13 +55,11 @@ void product(float* out, int64_t out_stride, const RowsOfX& x, int64_t N, const 
 template <class Q>
 [[maybe_unused]] constexpr bool is_signed = std::is_same_v<Q, q8_0> || std::is_same_v<Q, q6_k>;
 
-/// Where the processor wants one factor without a sign, q8_0 is read as 128 more than it is, which is taken from the
-/// sum.
-constexpr float offset_of_q8_0 = RUNGS_DOT_INSTRUCTIONS ? 128 : 0;
 constexpr int64_t rows_at_a_time = 24;  ///< of x
 
-/// The products with vectors of at most so many bytes.
-template <size_t most_bytes>
+/// The products with vectors of at most so many bytes. dots: whether the processor adds up products of bytes four at a
+/// time
+template <size_t most_bytes, bool dots>
 struct SideBySide {
   using Bytes = hn::CappedTag<uint8_t, most_bytes>;
   using SignedBytes = hn::Repartition<int8_t, Bytes>;
@@ -70,6 +69,9 @@ struct SideBySide {
 
   /// As many rows of w as are multiplied side by side: each has 128 bits of a vector and, in the end, 32 of another.
   static constexpr int rows = hn::MaxLanes(Floats());
+
+  /// For dots one factor has no sign: q8_0 is read as 128 more than it is, which is taken from the sum.
+  static constexpr float offset_of_q8_0 = dots ? 128 : 0;
 
   /// Block `at` of several rows of w.
   template <class Q>
@@ -247,7 +249,7 @@ struct SideBySide {
     return folded(two, folded(one, v[0], v[1]), folded(one, v[2], v[3]));
   }
 
-#if RUNGS_DOT_INSTRUCTIONS
+#if RUNGS_BYTE_DOTS
   /// 32 products of each row of w, four at a time; w has no sign.
   static HWY_INLINE hn::Vec<Ints> products_of_bytes(const Numbers& w, hn::Vec<SignedBytes> x_0,
                                                     hn::Vec<SignedBytes> x_1) {
@@ -265,8 +267,8 @@ struct SideBySide {
   template <class Q>
   static HWY_INLINE hn::Vec<Ints> products_of(const Numbers& w, const BlockOfX& x) {
     const auto x_0 = hn::LoadDup128(SignedBytes(), x.q), x_1 = hn::LoadDup128(SignedBytes(), x.q + 16);
-#if RUNGS_DOT_INSTRUCTIONS
-    if constexpr (std::is_same_v<Q, q8_0> || std::is_same_v<Q, q4_0>) return products_of_bytes(w, x_0, x_1);
+#if RUNGS_BYTE_DOTS
+    if constexpr (dots && blocks_in<Q> == 1) return products_of_bytes(w, x_0, x_1);
 #endif
     if constexpr (std::is_same_v<Q, q8_0>) {
       hn::Vec<Ints> sums[4];
@@ -358,10 +360,14 @@ struct SideBySide {
 /// Wide vectors take longer to fill with w, and then multiply twice as much: with few rows of x they do not pay.
 template <class Q>
 void product(float* out, int64_t out_stride, const RowsOfX& x, int64_t N, const Q* w, int64_t K, int64_t blocks) {
+  constexpr bool dots = RUNGS_DOT_INSTRUCTIONS;
 #if HWY_TARGET <= HWY_AVX3
-  if (N > (blocks_in < Q >> 1 ? 12 : 2)) return SideBySide<64>::product(out, out_stride, x, N, w, K, blocks);
+  if (N > (blocks_in < Q >> 1 ? 12 : 2)) return SideBySide<64, dots>::product(out, out_stride, x, N, w, K, blocks);
+#elif RUNGS_BYTE_DOTS
+  if constexpr (blocks_in<Q> == 1)
+    if (uses_avx_vnni()) return SideBySide<32, true>::product(out, out_stride, x, N, w, K, blocks);
 #endif
-  SideBySide<32>::product(out, out_stride, x, N, w, K, blocks);
+  SideBySide<32, dots>::product(out, out_stride, x, N, w, K, blocks);
 }
 
 #endif
@@ -413,8 +419,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace rungs {
 
-/// Rows of x from which on it pays to lay rows of a weight side by side.
-constexpr int64_t worth_packing_bytes = 25;
+/// Rows of x from which on it pays to lay rows of a weight side by side (bench/README.md).
+static int64_t worth_packing_bytes() { return is_intel() ? 13 : 25; }
 
 HWY_EXPORT(product_q8_0);
 HWY_EXPORT(product_q4_0);
@@ -431,7 +437,7 @@ void quantize_rows(Tensor& out, const Tensor& x, int64_t first, int64_t last) {
 
 void quantized_product(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last) {
   const int64_t N = x.rows(), K = weight.rows(), C = weight.cols();
-  if (N >= worth_packing_bytes && packed_bytes_product(out, x, weight, first, last)) return;
+  if (N >= worth_packing_bytes() && packed_bytes_product(out, x, weight, first, last)) return;
   const auto run = [&](auto product, const auto* w) {
     product(out.data() + first, K, x.data(), N, w + first * C / elements_of_block(weight.dtype()), last - first, C);
   };
