@@ -111,8 +111,7 @@ HWY_NOINLINE void tile_of_bytes(float* out, int64_t out_stride, const RowsOfX& x
     for (int64_t k = 0; k < ahead.rows; ++k) hwy::Prefetch(ahead.first + k * ahead.row_bytes + b * int64_t(sizeof(Q)));
     hn::Vec<WholeLanes> sum[R][2];
     HWY_UNROLL(6)
-    for (int r = 0; r < R; ++r)
-      sum[r][0] = sum[r][1] = hn::Set(whole, -offset_of<Q> * int32_t(x.block(r, b).sum));
+    for (int r = 0; r < R; ++r) sum[r][0] = sum[r][1] = hn::Set(whole, -offset_of<Q> * int32_t(x.block(r, b).sum));
     HWY_UNROLL(8) for (int i = 0; i < int(block_elements) / 4; ++i) {
       const auto w_0 = hn::Load(bytes, panel->number[i]), w_1 = hn::Load(bytes, panel->number[i] + 4 * panel_lanes);
       HWY_UNROLL(6) for (int r = 0; r < R; ++r) {

@@ -72,7 +72,8 @@ bool uses_tiles() { return tiles(); }
 static bool has_avx_vnni() {
 #if HWY_ARCH_X86
   unsigned a = 0, b = 0, c = 0, d = 0;
-  return (hwy::SupportedTargets() & HWY_AVX2) != 0 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & 1u << 4) != 0;
+  return (hwy::SupportedTargets() & HWY_AVX2) != 0 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 &&
+         (a & 1u << 4) != 0;
 #else
   return false;
 #endif
