@@ -39,11 +39,10 @@ constexpr int widest = 3;
 /// more is a whole number of a packed product's tiles, its best case, so that no row makes a call much slower. Packed
 /// sums are the same on all processors, which lesson 8b's training of 128 rows relies on.
 static int64_t most_rows(DType weight) {
-  if constexpr (widest > 3) {
-    if (is_intel()) return weight == DType::bf16 ? 23 : 35;
-    return weight == DType::bf16 ? 47 : 95;
-  }
-  return weight == DType::bf16 ? 11 : weight == DType::f16 ? 59 : 35;
+  const bool in_bf16 = weight == DType::bf16, in_f16 = weight == DType::f16;
+  if constexpr (widest > 3) return is_intel() ? (in_bf16 ? 23 : 35) : (in_bf16 ? 47 : 95);
+  if (in_bf16) return 11;
+  return is_intel() ? (in_f16 ? 20 : 64) : (in_f16 ? 59 : 35);
 }
 
 /// Elements of a row that are added up as vectors before their sum goes to the next: of four rows of w and of
