@@ -18,8 +18,8 @@ namespace {
 
 /// With neighbours where CpuOps takes another way to a product (small_batch_rows() of each processor and type), and
 /// where a whole number of tiles ends.
-constexpr int64_t sizes[] = {1,  2,  3,  4,  6,  8,  9,  11, 12, 13, 15, 16, 20, 21, 23,  24,  25, 31,
-                             32, 33, 35, 36, 40, 41, 47, 48, 59, 60, 64, 65, 95, 96, 128, 256, 512};
+constexpr int64_t sizes[] = {1,  2,  3,  4,  6,  8,  9,  11, 12, 13, 15, 16, 23, 24,  25,  31, 32,
+                             33, 35, 36, 40, 41, 47, 48, 59, 60, 64, 65, 95, 96, 128, 256, 512};
 constexpr int runs = 7;
 
 struct Setup {

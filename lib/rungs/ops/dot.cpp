@@ -36,13 +36,14 @@ constexpr int widest = 3;
 
 /// Up to so many rows of x this is the faster way (bench/README.md). With few registers it leaves a third of the
 /// multiplications unused, a packed product a fifth, but that packs first: bf16 in half the time, f16 in twice. One row
-/// more is a whole number of a packed product's tiles, its best case, so that no row makes a call much slower. Packed
-/// sums are the same on all processors, which lesson 8b's training of 128 rows relies on.
+/// more is a whole number of a packed product's tiles, its best case, so that no row makes a call much slower; or,
+/// after 64, it would begin another rows_at_a_time here. Packed sums are the same on all processors, which lesson 8b's
+/// training of 128 rows relies on.
 static int64_t most_rows(DType weight) {
   const bool in_bf16 = weight == DType::bf16, in_f16 = weight == DType::f16;
   if constexpr (widest > 3) return is_intel() ? (in_bf16 ? 23 : 35) : (in_bf16 ? 47 : 95);
   if (in_bf16) return 11;
-  return is_intel() ? (in_f16 ? 20 : 64) : (in_f16 ? 59 : 35);
+  return is_intel() ? (in_f16 ? 23 : 64) : (in_f16 ? 59 : 35);
 }
 
 /// Elements of a row that are added up as vectors before their sum goes to the next: of four rows of w and of
