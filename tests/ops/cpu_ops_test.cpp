@@ -138,6 +138,17 @@ TEST_CASE("dots of bf16 are taken where they pay, and where vectors that have th
 }
 #endif
 
+TEST_CASE("vectors that are asked for by name are those that are used, dots of bytes beside AVX2 among them") {
+  const char* asked_for = std::getenv("RUNGS_VECTOR_TARGET");
+  bool vnni_runs = false;
+  for (const VectorTarget& t : vector_targets()) {
+    CAPTURE(t.name);
+    if (asked_for) CHECK(t.used == (t.name == asked_for));
+    vnni_runs = vnni_runs || (t.name == "AVX2_VNNI" && t.runs_here);
+  }
+  CHECK(uses_avx_vnni() == (asked_for ? std::string(asked_for) == "AVX2_VNNI" : vnni_runs));
+}
+
 TEST_CASE("dots of bf16: exact products do without, and what is no number stays none") {
   if (!uses_bf16_dot() && !uses_tiles()) {
     MESSAGE("SKIPPED: the vector target has no dot product of bf16, or it would not pay");
