@@ -407,7 +407,8 @@ void quantize_row(float* out, const float* x, int64_t C) {
       hn::StoreU(hn::DemoteTo(bytes, numbers), bytes, block->q + c);
       sum = hn::Add(sum, numbers);
     }
-    block->scale = scale, block->sum = float(hn::GetLane(hn::SumOfLanes(ints, sum)));
+    // Where x has what is no finite number the scale is NaN, and with it every product; the whole numbers are anything.
+    block->scale = scale, block->sum = std::isnan(scale) ? 0 : float(hn::GetLane(hn::SumOfLanes(ints, sum)));
   }
 }
 
