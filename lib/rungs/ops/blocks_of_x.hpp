@@ -9,7 +9,7 @@ namespace rungs {
 
 /// 32 elements of a row of x: whole numbers times a scale.
 struct BlockOfX {
-  float scale, sum;  ///< the sum of the whole numbers
+  float scale, sum;  ///< the sum of the whole numbers; 0 beside a scale that is NaN
   int8_t q[block_elements];
 };
 
