@@ -1,6 +1,7 @@
 /// x as the products with quantized weights read it (quantize_rows() in ops/quantized_product.hpp).
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "rungs/tensor/dtype.hpp"
@@ -9,8 +10,10 @@ namespace rungs {
 
 /// 32 elements of a row of x: whole numbers times a scale.
 struct BlockOfX {
-  float scale, sum;  ///< the sum of the whole numbers; 0 beside a scale that is NaN
+  float scale;
+  int16_t sum[2];  ///< of the first 16 whole numbers and of the others; 0 beside a scale that is NaN
   int8_t q[block_elements];
+  int32_t both_sums() const { return std::bit_cast<int32_t>(sum); }  ///< as they lie there
 };
 
 /// Rows of x.

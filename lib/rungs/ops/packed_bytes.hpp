@@ -8,9 +8,8 @@
 
 namespace rungs {
 
-/// What quantized_product does, to the last bit, for a weight in q8_0 or q4_0: its rows are unpacked and laid side by
-/// side, a piece at a time, which then serves all rows of x from the caches. Returns false, and has done nothing, for
-/// another dtype or another processor.
+/// What quantized_product does, to the last bit: the weight's rows are unpacked and laid side by side, a piece at a
+/// time, which then serves all rows of x from the caches. Returns false, and has done nothing, on another processor.
 bool packed_bytes_product(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last);
 
 }  // namespace rungs

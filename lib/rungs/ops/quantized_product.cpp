@@ -15,6 +15,7 @@
 #include "rungs/ops/floats.hpp"
 #include "rungs/ops/packed_bytes.hpp"
 #include "rungs/ops/processor.hpp"
+#include "rungs/ops/quantized_blocks-inl.hpp"
 #include "rungs/tensor/quantize.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -23,10 +24,6 @@ namespace rungs::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 namespace {
-
-/// Blocks of x in one of the weight.
-template <class Q>
-constexpr int64_t blocks_in = elements_of_block(dtype_of<Q>) / block_elements;
 
 #if HWY_TARGET == HWY_SCALAR
 
@@ -43,17 +40,14 @@ void product(float* out, int64_t out_stride, const RowsOfX& x, int64_t N, const 
         for (int64_t i = 0; i < block_elements; ++i) sum += number_of(block, part * block_elements + i) * x_b.q[i];
         total = std::fma(float(sum), to_float(block.scale) * x_b.scale, total);
         if constexpr (std::is_same_v<Q, q4_k>)
-          total = std::fma(-float(group_of(block, part).min) * x_b.sum, to_float(block.min_scale) * x_b.scale, total);
+          total = std::fma(-to_float(block.min_scale) * float(group_of(block, part).min),
+                           float(x_b.sum[0] + x_b.sum[1]) * x_b.scale, total);
       }
       out[n * out_stride + k] = total;
     }
 }
 
 #else
-
-/// Whether the numbers of a block have a sign.
-template <class Q>
-[[maybe_unused]] constexpr bool is_signed = std::is_same_v<Q, q8_0> || std::is_same_v<Q, q6_k>;
 
 constexpr int64_t rows_at_a_time = 24;  ///< of x
 
@@ -70,8 +64,9 @@ struct SideBySide {
   /// As many rows of w as are multiplied side by side: each has 128 bits of a vector and, in the end, 32 of another.
   static constexpr int rows = hn::MaxLanes(Floats());
 
-  /// For dots one factor has no sign: q8_0 is read as 128 more than it is, which is taken from the sum.
-  static constexpr float offset_of_q8_0 = dots ? 128 : 0;
+  /// Whether numbers have a sign: for dots one factor has none.
+  template <class Q>
+  static constexpr bool is_signed = !dots && (std::is_same_v<Q, q8_0> || std::is_same_v<Q, q6_k>);
 
   /// Block `at` of several rows of w.
   template <class Q>
@@ -83,9 +78,8 @@ struct SideBySide {
   /// 32 elements of each row, unpacked: the first 16 and the others. Four bits stay 0 to 15.
   struct Numbers {
     HWY_INLINE Numbers() {}
-    hn::Vec<Bytes> q[2][4];     ///< as sixteen() has the rows
-    hn::Vec<Shorts> groups[2];  ///< the whole scales of their groups, each in both halves of 32 bits
-    hn::Vec<Floats> scale, min, min_scale;
+    hn::Vec<Bytes> q[2][4];         ///< as sixteen() has the rows
+    hn::Vec<Floats> scale[2], min;  ///< the scale of a block times that of a group, and its min likewise: no rounding
   };
 
   /// Sixteen bytes of row i of four, `offset` bytes into the block; where a vector has room, those of row i + 4, too,
@@ -119,35 +113,19 @@ struct SideBySide {
     return i == 2 ? hn::InterleaveLower(d, even, odd) : hn::InterleaveUpper(d, even, odd);
   }
 
-  /// The f16 in the lower halves.
-  static HWY_INLINE hn::Vec<Floats> lower_halves(hn::Vec<Ints> v) {
-    const hn::Rebind<uint16_t, Ints> bits;
-    const hn::Rebind<hwy::float16_t, Ints> halves;
-    return hn::PromoteTo(Floats(), hn::BitCast(halves, hn::DemoteTo(bits, hn::And(v, hn::Set(Ints(), 0xffff)))));
-  }
-  static HWY_INLINE hn::Vec<Floats> upper_halves(hn::Vec<Ints> v) {
-    const hn::Repartition<uint32_t, Ints> d;
-    return lower_halves(hn::BitCast(Ints(), hn::ShiftRight<16>(hn::BitCast(d, v))));
-  }
-
   static HWY_INLINE hn::Vec<Bytes> low_nibbles(hn::Vec<Bytes> v) { return hn::And(v, hn::Set(Bytes(), 15)); }
 
-  /// v's lower 16 bits in its upper ones, too.
-  static HWY_INLINE hn::Vec<Shorts> twice(hn::Vec<Ints> v) {
-    return hn::BitCast(Shorts(), hn::Or(hn::And(v, hn::Set(Ints(), 0xffff)), hn::ShiftLeft<16>(v)));
-  }
-
-  static HWY_INLINE hn::Vec<Bytes> without_sign(hn::Vec<Bytes> v) {
-    return offset_of_q8_0 > 0 ? hn::Xor(v, hn::Set(Bytes(), 0x80)) : v;
+  static HWY_INLINE hn::Vec<Floats> times(hn::Vec<Floats> scale, hn::Vec<Ints> whole) {
+    return hn::Mul(scale, hn::ConvertTo(Floats(), whole));
   }
 
   static HWY_INLINE void unpack(const Blocks<q8_0>& w, int64_t, Numbers& out) {
+    const auto flip = hn::Set(Bytes(), is_signed<q8_0> ? 0 : 0x80);
     HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
-      out.q[0][i] = without_sign(sixteen(w, offsetof(q8_0, q), i));
-      out.q[1][i] = without_sign(sixteen(w, offsetof(q8_0, q) + 16, i));
+      out.q[0][i] = hn::Xor(sixteen(w, offsetof(q8_0, q), i), flip);
+      out.q[1][i] = hn::Xor(sixteen(w, offsetof(q8_0, q) + 16, i), flip);
     }
-    out.scale = lower_halves(four<0>(w, 0));
-    out.groups[0] = out.groups[1] = hn::Set(Shorts(), 1);
+    out.scale[0] = lower_halves(Floats(), four<0>(w, 0));
   }
 
   static HWY_INLINE void unpack(const Blocks<q4_0>& w, int64_t, Numbers& out) {
@@ -156,8 +134,7 @@ struct SideBySide {
       out.q[0][i] = low_nibbles(both);
       out.q[1][i] = hn::ShiftRight<4>(both);
     }
-    out.scale = lower_halves(four<0>(w, 0));
-    out.groups[0] = out.groups[1] = hn::Set(Shorts(), 1);
+    out.scale[0] = lower_halves(Floats(), four<0>(w, 0));
   }
 
   static HWY_INLINE void unpack(const Blocks<q4_k>& w, int64_t part, Numbers& out) {
@@ -165,22 +142,11 @@ struct SideBySide {
       const auto both = sixteen(w, offsetof(q4_k, q) + part / 2 * 32 + half * 16, i);
       out.q[half][i] = part % 2 ? hn::ShiftRight<4>(both) : low_nibbles(both);
     }
-    const Ints d;
-    const auto scales = four<0>(w, 0);
-    out.scale = lower_halves(scales), out.min_scale = upper_halves(scales);
-    const int shift = int(part % 4 * 8);
-    auto scale = hn::ShiftRightSame(four<1>(w, 0), shift), min = hn::ShiftRightSame(four<2>(w, 0), shift);
-    const auto six = hn::Set(d, 63);
-    if (part < 4) {
-      scale = hn::And(scale, six), min = hn::And(min, six);
-    } else {  // as group_of() says
-      const auto low = hn::ShiftRightSame(four<3>(w, 0), shift);
-      const auto fifteen = hn::Set(d, 15), upper = hn::Set(d, 0x30);
-      scale = hn::Or(hn::And(low, fifteen), hn::And(hn::ShiftRight<2>(scale), upper));
-      min = hn::Or(hn::And(hn::ShiftRight<4>(low), fifteen), hn::And(hn::ShiftRight<2>(min), upper));
-    }
-    out.groups[0] = out.groups[1] = twice(scale);
-    out.min = hn::ConvertTo(Floats(), min);
+    const hn::Vec<Ints> words[] = {four<0>(w, 0), four<1>(w, 0), four<2>(w, 0), four<3>(w, 0)};
+    hn::Vec<Ints> scale, min;
+    six_bits_of_group(Ints(), words, part, scale, min);
+    out.scale[0] = times(lower_halves(Floats(), words[0]), scale);
+    out.min = times(upper_halves(Floats(), words[0]), min);
   }
 
   static HWY_INLINE void unpack(const Blocks<q6_k>& w, int64_t part, Numbers& out) {
@@ -189,15 +155,12 @@ struct SideBySide {
     HWY_UNROLL(2) for (int h = 0; h < 2; ++h) HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
       const auto low = sixteen(w, offsetof(q6_k, low) + half * 64 + quarter % 2 * 32 + h * 16, i);
       const auto high = sixteen(w, offsetof(q6_k, high) + half * 32 + h * 16, i);
-      const auto nibble = quarter < 2 ? low_nibbles(low) : hn::ShiftRight<4>(low);
-      const auto two = hn::ShiftRightSame(hn::BitCast(Shorts(), high), int(2 * quarter));
-      const auto up = hn::And(hn::BitCast(d, hn::ShiftLeft<4>(two)), hn::Set(d, 0x30));
-      out.q[h][i] = hn::Sub(hn::Or(nibble, up), hn::Set(d, 32));
+      out.q[h][i] = hn::Sub(six_bits(d, low, high, quarter), hn::Set(d, is_signed<q6_k> ? offset_of<q6_k> : 0));
     }
-    out.scale = upper_halves(four<3>(w, sizeof(q6_k) - 16));                      // the last two bytes
-    const auto both = twice(four<3>(w, offsetof(q6_k, groups) - 12 + part * 2));  // a byte for each half
-    out.groups[0] = hn::ShiftRight<8>(hn::ShiftLeft<8>(both));
-    out.groups[1] = hn::ShiftRight<8>(both);
+    const auto scale = upper_halves(Floats(), four<3>(w, sizeof(q6_k) - 16));  // the last two bytes
+    const auto both = four<3>(w, offsetof(q6_k, groups) - 12 + part * 2);      // a byte for each half
+    out.scale[0] = times(scale, hn::ShiftRight<24>(hn::ShiftLeft<24>(both)));
+    out.scale[1] = times(scale, hn::ShiftRight<24>(hn::ShiftLeft<16>(both)));
   }
 
   /// Products of bytes, each added to its neighbour's: at most 128 · 127 · 2, which 16 bits hold.
@@ -230,12 +193,7 @@ struct SideBySide {
 #endif
   }
 
-  /// Neighbours times their factors, added up.
-  static HWY_INLINE hn::Vec<Ints> widened(hn::Vec<Shorts> v, hn::Vec<Shorts> factors) {
-    auto others = hn::Zero(Ints());
-    const auto some = hn::ReorderWidenMulAccumulate(Ints(), v, factors, others, others);
-    return hn::RearrangeToOddPlusEven(some, others);
-  }
+  static HWY_INLINE hn::Vec<Ints> widened(hn::Vec<Shorts> v) { return sums_of_pairs(Ints(), v, hn::Set(Shorts(), 1)); }
 
   /// The sums of each row's 128 bits: in 32 bits one whole number or two, as there were.
   template <class D, class V>
@@ -250,45 +208,52 @@ struct SideBySide {
   }
 
 #if RUNGS_BYTE_DOTS
-  /// 32 products of each row of w, four at a time; w has no sign.
-  static HWY_INLINE hn::Vec<Ints> products_of_bytes(const Numbers& w, hn::Vec<SignedBytes> x_0,
-                                                    hn::Vec<SignedBytes> x_1) {
-    hn::Vec<Ints> sums[4];
+  /// The products of each row of w with x, of each group. sums_of_rows() adds up four, so each begins with a quarter of
+  /// what is too much.
+  template <class Q>
+  static HWY_INLINE void dots_of(const Numbers& w, const BlockOfX& x, hn::Vec<Ints> (&out)[2]) {
+    const auto x_0 = hn::LoadDup128(SignedBytes(), x.q), x_1 = hn::LoadDup128(SignedBytes(), x.q + 16);
+    const auto begin = [&](int g) HWY_ATTR {
+      return offset_of<Q> == 0 ? hn::Zero(Ints()) : sum_of_x<Q>(Ints(), x.both_sums(), g, -offset_of<Q> / 4);
+    };
+    hn::Vec<Ints> sums[2][4];
     HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
-      const auto some = add_dots_of_bytes(hn::Zero(Ints()), w.q[0][i], x_0);
-      sums[i] = add_dots_of_bytes(some, w.q[1][i], x_1);
+      sums[0][i] = add_dots_of_bytes(begin(0), w.q[0][i], x_0);
+      if constexpr (groups_in<Q> == 2)
+        sums[1][i] = add_dots_of_bytes(begin(1), w.q[1][i], x_1);
+      else
+        sums[0][i] = add_dots_of_bytes(sums[0][i], w.q[1][i], x_1);
     }
-    return sums_of_rows(Ints(), sums);
+    HWY_UNROLL(2) for (int g = 0; g < groups_in<Q>; ++g) out[g] = sums_of_rows(Ints(), sums[g]);
   }
 #endif
 
-  /// Of each row of w its product with x. As much is added up in 16 bits as they hold for certain: of four bits eight
-  /// times 15 · 127 (sums_of_rows() adds four of a row), of six bits and a sign eight times 32 · 127 of one group.
+  /// The same from products of pairs. As much is added up in 16 bits as they hold for certain: of four bits eight times
+  /// 15 · 127 (sums_of_rows() adds four of a row), of six bits and a sign eight times 32 · 127 of one group.
   template <class Q>
-  static HWY_INLINE hn::Vec<Ints> products_of(const Numbers& w, const BlockOfX& x) {
-    const auto x_0 = hn::LoadDup128(SignedBytes(), x.q), x_1 = hn::LoadDup128(SignedBytes(), x.q + 16);
+  static HWY_INLINE void products_of(const Numbers& w, const BlockOfX& x, hn::Vec<Ints> (&out)[2]) {
 #if RUNGS_BYTE_DOTS
-    if constexpr (dots && blocks_in<Q> == 1) return products_of_bytes(w, x_0, x_1);
+    if constexpr (dots) return dots_of<Q>(w, x, out);
 #endif
+    const auto x_0 = hn::LoadDup128(SignedBytes(), x.q), x_1 = hn::LoadDup128(SignedBytes(), x.q + 16);
     if constexpr (std::is_same_v<Q, q8_0>) {
       hn::Vec<Ints> sums[4];
       HWY_UNROLL(4)
       for (int i = 0; i < 4; ++i)
-        sums[i] =
-            hn::Add(widened(pairs<Q>(w.q[0][i], x_0), w.groups[0]), widened(pairs<Q>(w.q[1][i], x_1), w.groups[1]));
-      return sums_of_rows(Ints(), sums);
+        sums[i] = hn::Add(widened(pairs<Q>(w.q[0][i], x_0)), widened(pairs<Q>(w.q[1][i], x_1)));
+      out[0] = sums_of_rows(Ints(), sums);
     } else if constexpr (std::is_same_v<Q, q6_k>) {
       hn::Vec<Shorts> sums_0[4], sums_1[4];
       HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
         sums_0[i] = pairs<Q>(w.q[0][i], x_0);
         sums_1[i] = pairs<Q>(w.q[1][i], x_1);
       }
-      return hn::Add(widened(sums_of_rows(Shorts(), sums_0), w.groups[0]),
-                     widened(sums_of_rows(Shorts(), sums_1), w.groups[1]));
+      out[0] = widened(sums_of_rows(Shorts(), sums_0)), out[1] = widened(sums_of_rows(Shorts(), sums_1));
     } else {
       hn::Vec<Shorts> sums[4];
       HWY_UNROLL(4) for (int i = 0; i < 4; ++i) sums[i] = hn::Add(pairs<Q>(w.q[0][i], x_0), pairs<Q>(w.q[1][i], x_1));
-      return widened(sums_of_rows(Shorts(), sums), w.groups[0]);
+      out[0] = widened(sums_of_rows(Shorts(), sums));
+      if (offset_of < Q >> 0) out[0] = hn::Add(out[0], sum_of_x<Q>(Ints(), x.both_sums(), 0, -offset_of<Q>));
     }
   }
 
@@ -308,13 +273,14 @@ struct SideBySide {
       unpack(w, b % blocks_in<Q>, numbers);
       const auto add_row = [&](int64_t n) HWY_ATTR {
         const BlockOfX& x_b = x.block(n, b);
-        const auto x_scale = hn::Set(d, x_b.scale), x_sum = hn::Set(d, x_b.sum);
-        auto products = hn::ConvertTo(d, products_of<Q>(numbers, x_b));
-        constexpr float offset = std::is_same_v<Q, q4_0> ? 8 : std::is_same_v<Q, q8_0> ? offset_of_q8_0 : 0;
-        if (offset > 0) products = hn::NegMulAdd(hn::Set(d, offset), x_sum, products);  // whole, so exact
-        total[n] = hn::MulAdd(products, hn::Mul(numbers.scale, x_scale), total[n]);
+        const auto x_scale = hn::Set(d, x_b.scale);
+        hn::Vec<Ints> products[2];
+        products_of<Q>(numbers, x_b, products);
+        HWY_UNROLL(2)
+        for (int g = 0; g < groups_in<Q>; ++g)
+          total[n] = hn::MulAdd(hn::ConvertTo(d, products[g]), hn::Mul(numbers.scale[g], x_scale), total[n]);
         if constexpr (std::is_same_v<Q, q4_k>)  // Σ (s q - m) x = s Σ q x - m Σ x
-          total[n] = hn::NegMulAdd(hn::Mul(numbers.min, x_sum), hn::Mul(numbers.min_scale, x_scale), total[n]);
+          total[n] = hn::NegMulAdd(numbers.min, times(x_scale, sum_of_x<Q>(Ints(), x_b.both_sums(), 0, 1)), total[n]);
       };
       if (R > 0) {
         HWY_UNROLL(4) for (int64_t n = 0; n < R; ++n) add_row(n);
@@ -362,10 +328,9 @@ template <class Q>
 void product(float* out, int64_t out_stride, const RowsOfX& x, int64_t N, const Q* w, int64_t K, int64_t blocks) {
   constexpr bool dots = RUNGS_DOT_INSTRUCTIONS;
 #if HWY_TARGET <= HWY_AVX3
-  if (N > (blocks_in < Q >> 1 ? 12 : 2)) return SideBySide<64, dots>::product(out, out_stride, x, N, w, K, blocks);
+  if (N > 2) return SideBySide<64, dots>::product(out, out_stride, x, N, w, K, blocks);
 #elif RUNGS_BYTE_DOTS
-  if constexpr (blocks_in<Q> == 1)
-    if (uses_avx_vnni()) return SideBySide<32, true>::product(out, out_stride, x, N, w, K, blocks);
+  if (uses_avx_vnni()) return SideBySide<32, true>::product(out, out_stride, x, N, w, K, blocks);
 #endif
   SideBySide<32, dots>::product(out, out_stride, x, N, w, K, blocks);
 }
@@ -401,14 +366,18 @@ void quantize_row(float* out, const float* x, int64_t C) {
     }
     const float scale = hn::GetLane(hn::MaxOfLanes(d, largest)) / 127 + hn::GetLane(hn::SumOfLanes(d, unusable));
     const auto inverse = hn::Set(d, scale > 0x1p-126f ? 1 / scale : 0);  // of less it would be no finite number
-    auto sum = hn::Zero(ints);
-    for (int64_t c = 0; c < block_elements; c += step) {
-      const auto numbers = hn::NearestInt(hn::Mul(hn::LoadU(d, x + c), inverse));
-      hn::StoreU(hn::DemoteTo(bytes, numbers), bytes, block->q + c);
-      sum = hn::Add(sum, numbers);
+    block->scale = scale;
+    for (int64_t half = 0; half < 2; ++half) {
+      auto sum = hn::Zero(ints);
+      for (int64_t c = half * block_elements / 2; c < (half + 1) * block_elements / 2; c += step) {
+        const auto numbers = hn::NearestInt(hn::Mul(hn::LoadU(d, x + c), inverse));
+        hn::StoreU(hn::DemoteTo(bytes, numbers), bytes, block->q + c);
+        sum = hn::Add(sum, numbers);
+      }
+      // Where x has what is no finite number the scale is NaN, and with it every product; the whole numbers are
+      // anything.
+      block->sum[half] = std::isnan(scale) ? int16_t(0) : int16_t(hn::GetLane(hn::SumOfLanes(ints, sum)));
     }
-    // Where x has what is no finite number the scale is NaN, and with it every product; the whole numbers are anything.
-    block->scale = scale, block->sum = std::isnan(scale) ? 0 : float(hn::GetLane(hn::SumOfLanes(ints, sum)));
   }
 }
 
@@ -421,7 +390,10 @@ HWY_AFTER_NAMESPACE();
 namespace rungs {
 
 /// Rows of x from which on it pays to lay rows of a weight side by side (bench/README.md).
-static int64_t worth_packing_bytes() { return is_intel() ? 13 : 25; }
+static int64_t worth_packing_bytes(DType weight) {
+  if (!is_intel()) return 25;
+  return elements_of_block(weight) == block_elements ? 13 : 7;
+}
 
 HWY_EXPORT(product_q8_0);
 HWY_EXPORT(product_q4_0);
@@ -438,7 +410,7 @@ void quantize_rows(Tensor& out, const Tensor& x, int64_t first, int64_t last) {
 
 void quantized_product(Tensor& out, const Tensor& x, const Tensor& weight, int64_t first, int64_t last) {
   const int64_t N = x.rows(), K = weight.rows(), C = weight.cols();
-  if (N >= worth_packing_bytes() && packed_bytes_product(out, x, weight, first, last)) return;
+  if (N >= worth_packing_bytes(weight.dtype()) && packed_bytes_product(out, x, weight, first, last)) return;
   const auto run = [&](auto product, const auto* w) {
     product(out.data() + first, K, x.data(), N, w + first * C / elements_of_block(weight.dtype()), last - first, C);
   };

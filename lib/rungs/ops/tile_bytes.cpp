@@ -13,6 +13,7 @@
 #include "rungs/ops/blocks_of_x.hpp"
 #include "rungs/ops/dot_instructions-inl.hpp"
 #include "rungs/ops/panel-inl.hpp"
+#include "rungs/ops/quantized_blocks-inl.hpp"
 #include "rungs/ops/quantized_product.hpp"
 #include "rungs/ops/tile_registers.hpp"
 
@@ -63,15 +64,12 @@ struct Panel {
   /// The rows are `stride` blocks apart. Where there are fewer, the last has the scales of those that are missing.
   template <class Q>
   HWY_INLINE TilesOfW unpacked(const Q* w, int64_t rows, int64_t stride, int64_t n) {
-    const hn::Rebind<uint16_t, PanelLanes> bits;
-    const hn::Rebind<hwy::float16_t, PanelLanes> halves;
     const WholeLanes whole;
     const auto row = hn::Min(hn::Iota(whole, 0), hn::Set(whole, int32_t(rows - 1)));
     const auto at = hn::Mul(row, hn::Set(whole, int32_t(stride * int64_t(sizeof(Q)))));
     for (int64_t b = 0; b < n; ++b) {
       const auto scales = hn::GatherOffset(whole, reinterpret_cast<const int32_t*>(w + b), at);
-      const auto f16 = hn::BitCast(halves, hn::DemoteTo(bits, hn::And(scales, hn::Set(whole, 0xffff))));
-      hn::Store(hn::PromoteTo(PanelLanes(), f16), PanelLanes(), scale[b]);
+      hn::Store(lower_halves(PanelLanes(), scales), PanelLanes(), scale[b]);
       if constexpr (std::is_same_v<Q, q4_0>)
         for (int64_t r = 0; r < rows; ++r) unpack(number[b][r], w[r * stride + b]);
     }
