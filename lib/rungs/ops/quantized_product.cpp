@@ -75,11 +75,17 @@ struct SideBySide {
     int64_t at;
   };
 
-  /// 32 elements of each row, unpacked: the first 16 and the others. Four bits stay 0 to 15.
+  /// 32 elements of each row, unpacked: the first 16 and the others, as sixteen() has the rows. Four bits stay 0 to 15.
   struct Numbers {
     HWY_INLINE Numbers() {}
-    hn::Vec<Bytes> q[2][4];         ///< as sixteen() has the rows
-    hn::Vec<Floats> scale[2], min;  ///< the scale of a block times that of a group, and its min likewise: no rounding
+    hn::Vec<Bytes> q[2][4];
+  };
+
+  /// Of a block of each row: its scale times that of each group, and the mins likewise. Nothing is rounded.
+  template <class Q>
+  struct Scales {
+    HWY_INLINE Scales() {}
+    hn::Vec<Floats> of_group[blocks_in<Q> * groups_in<Q>], min[blocks_in<Q>];
   };
 
   /// Sixteen bytes of row i of four, `offset` bytes into the block; where a vector has room, those of row i + 4, too,
@@ -125,7 +131,9 @@ struct SideBySide {
       out.q[0][i] = hn::Xor(sixteen(w, offsetof(q8_0, q), i), flip);
       out.q[1][i] = hn::Xor(sixteen(w, offsetof(q8_0, q) + 16, i), flip);
     }
-    out.scale[0] = lower_halves(Floats(), four<0>(w, 0));
+  }
+  static HWY_INLINE void unpack(const Blocks<q8_0>& w, Scales<q8_0>& out) {
+    out.of_group[0] = lower_halves(Floats(), four<0>(w, 0));
   }
 
   static HWY_INLINE void unpack(const Blocks<q4_0>& w, int64_t, Numbers& out) {
@@ -134,7 +142,9 @@ struct SideBySide {
       out.q[0][i] = low_nibbles(both);
       out.q[1][i] = hn::ShiftRight<4>(both);
     }
-    out.scale[0] = lower_halves(Floats(), four<0>(w, 0));
+  }
+  static HWY_INLINE void unpack(const Blocks<q4_0>& w, Scales<q4_0>& out) {
+    out.of_group[0] = lower_halves(Floats(), four<0>(w, 0));
   }
 
   static HWY_INLINE void unpack(const Blocks<q4_k>& w, int64_t part, Numbers& out) {
@@ -142,11 +152,15 @@ struct SideBySide {
       const auto both = sixteen(w, offsetof(q4_k, q) + part / 2 * 32 + half * 16, i);
       out.q[half][i] = part % 2 ? hn::ShiftRight<4>(both) : low_nibbles(both);
     }
+  }
+  static HWY_INLINE void unpack(const Blocks<q4_k>& w, Scales<q4_k>& out) {
     const hn::Vec<Ints> words[] = {four<0>(w, 0), four<1>(w, 0), four<2>(w, 0), four<3>(w, 0)};
-    hn::Vec<Ints> scale, min;
-    six_bits_of_group(Ints(), words, part, scale, min);
-    out.scale[0] = times(lower_halves(Floats(), words[0]), scale);
-    out.min = times(upper_halves(Floats(), words[0]), min);
+    const auto scale = lower_halves(Floats(), words[0]), min_scale = upper_halves(Floats(), words[0]);
+    HWY_UNROLL(8) for (int part = 0; part < 8; ++part) {
+      hn::Vec<Ints> of_group, min;
+      six_bits_of_group(Ints(), words, part, of_group, min);
+      out.of_group[part] = times(scale, of_group), out.min[part] = times(min_scale, min);
+    }
   }
 
   static HWY_INLINE void unpack(const Blocks<q6_k>& w, int64_t part, Numbers& out) {
@@ -157,10 +171,15 @@ struct SideBySide {
       const auto high = sixteen(w, offsetof(q6_k, high) + half * 32 + h * 16, i);
       out.q[h][i] = hn::Sub(six_bits(d, low, high, quarter), hn::Set(d, is_signed<q6_k> ? offset_of<q6_k> : 0));
     }
+  }
+  static HWY_INLINE void unpack(const Blocks<q6_k>& w, Scales<q6_k>& out) {
     const auto scale = upper_halves(Floats(), four<3>(w, sizeof(q6_k) - 16));  // the last two bytes
-    const auto both = four<3>(w, offsetof(q6_k, groups) - 12 + part * 2);      // a byte for each half
-    out.scale[0] = times(scale, hn::ShiftRight<24>(hn::ShiftLeft<24>(both)));
-    out.scale[1] = times(scale, hn::ShiftRight<24>(hn::ShiftLeft<16>(both)));
+    constexpr size_t at = offsetof(q6_k, groups);
+    const hn::Vec<Ints> words[] = {four<0>(w, at), four<1>(w, at), four<2>(w, at), four<3>(w, at)};
+    HWY_UNROLL(16) for (int g = 0; g < 16; ++g) {
+      const auto byte = hn::ShiftLeftSame(words[g / 4], 24 - g % 4 * 8);
+      out.of_group[g] = times(scale, hn::ShiftRight<24>(byte));
+    }
   }
 
   /// Products of bytes, each added to its neighbour's: at most 128 · 127 · 2, which 16 bits hold.
@@ -266,21 +285,28 @@ struct SideBySide {
     hn::Vec<Floats> total[R > 0 ? R : rows_at_a_time];
     HWY_UNROLL(4) for (int64_t n = 0; n < count; ++n) total[n] = hn::Zero(d);
     for (int64_t b = 0; b < blocks; ++b) {
-      w.at = b / blocks_in<Q>;
-      if (b % blocks_in<Q> == 0)
+      const int64_t part = b % blocks_in<Q>;
+      Scales<Q> scales;
+      if (part == 0) {
+        w.at = b / blocks_in<Q>;
         HWY_UNROLL(8) for (int i = 0; i < rows; ++i) hwy::Prefetch(w.w[i] + w.at + 512 / sizeof(Q));
+        unpack(w, scales);
+      }
       Numbers numbers;
-      unpack(w, b % blocks_in<Q>, numbers);
+      unpack(w, part, numbers);
       const auto add_row = [&](int64_t n) HWY_ATTR {
         const BlockOfX& x_b = x.block(n, b);
         const auto x_scale = hn::Set(d, x_b.scale);
         hn::Vec<Ints> products[2];
         products_of<Q>(numbers, x_b, products);
-        HWY_UNROLL(2)
-        for (int g = 0; g < groups_in<Q>; ++g)
-          total[n] = hn::MulAdd(hn::ConvertTo(d, products[g]), hn::Mul(numbers.scale[g], x_scale), total[n]);
-        if constexpr (std::is_same_v<Q, q4_k>)  // Σ (s q - m) x = s Σ q x - m Σ x
-          total[n] = hn::NegMulAdd(numbers.min, times(x_scale, sum_of_x<Q>(Ints(), x_b.both_sums(), 0, 1)), total[n]);
+        HWY_UNROLL(2) for (int g = 0; g < groups_in<Q>; ++g) {
+          const auto scale = hn::Mul(scales.of_group[part * groups_in<Q> + g], x_scale);
+          total[n] = hn::MulAdd(hn::ConvertTo(d, products[g]), scale, total[n]);
+        }
+        if constexpr (std::is_same_v<Q, q4_k>) {  // Σ (s q - m) x = s Σ q x - m Σ x
+          const auto sum = times(x_scale, sum_of_x<Q>(Ints(), x_b.both_sums(), 0, 1));
+          total[n] = hn::NegMulAdd(scales.min[part], sum, total[n]);
+        }
       };
       if (R > 0) {
         HWY_UNROLL(4) for (int64_t n = 0; n < R; ++n) add_row(n);
