@@ -261,17 +261,18 @@ TEST_CASE("the CPU's fused steps give what the plain ones give") {
 
 TEST_CASE("the weights of a fused step may have different dtypes, as those of a GGUF file do") {
   CpuOps cpu;
-  const int64_t C = 64, H = 4, G = 2, D = 16, F = 96;
-  const DType dtypes[] = {DType::q8_0, DType::bf16, DType::q4_0, DType::f32, DType::f16};
+  const int64_t C = 256, H = 4, G = 2, D = 16, F = 96;
+  const DType mixed[] = {DType::q8_0, DType::bf16, DType::q4_0, DType::f32, DType::f16};
+  const DType quantized[] = {DType::q4_k, DType::q4_k, DType::q6_k, DType::q8_0, DType::q4_0};
   const Tensor norm = random_tensor({C}, 1);
-  for (int first = 0; first < 5; ++first) {
+  for (int first = 0; first < 10; ++first) {
     const auto weight = [&](int64_t rows, int i) -> ConstTensor {
-      return converted(random_tensor({rows, C}, unsigned(2 + i)), dtypes[(first + i) % 5]);
+      return random_weight({rows, C}, unsigned(2 + i), (first < 5 ? mixed : quantized)[(first + i) % 5]);
     };
     const QkvWeights qkv{weight(H * D, 0), weight(G * D, 1), weight(G * D, 2), {}};
     const GateUpWeights gate_up{weight(F, 3), weight(F, 4), {}};
     const RopeTables rotary{random_tensor({8, D / 2}, 7), random_tensor({8, D / 2}, 8)};
-    for (const int64_t N : {1, 3}) {
+    for (const int64_t N : {1, 3, 40}) {
       CAPTURE(first);
       CAPTURE(N);
       const Tensor x = random_tensor({N, C}, 9);

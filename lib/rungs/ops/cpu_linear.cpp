@@ -67,11 +67,17 @@ void CpuOps::linear(Tensor& out, const Tensor& x, const Tensor& weight, const Te
   for (int64_t n = 0; bias && n < x.rows(); ++n) matrix(out).row(n) += row_vector(bias);
 }
 
+/// Whether x is arranged for one weight as for the other.
+static bool arranged_alike(const Tensor& x, const Tensor& a, const Tensor& b) {
+  const bool quantized = is_quantized(a.dtype()) && is_quantized(b.dtype());
+  return a.dtype() == b.dtype() || (quantized && product_way(x, a) == product_way(x, b));
+}
+
 // Three products as one: their rows are shared out among the threads together.
 void CpuOps::norm_qkv(const Qkv& out, Tensor& normed, const Tensor& x, const NormRef& norm, const QkvWeights& w,
                       const RopeTables& rope, const Rows& rows) {
-  const bool one_dtype = w.k.dtype() == w.q.dtype() && w.v.dtype() == w.q.dtype();  // so x is arranged once
-  if (!one_dtype) return Steps::norm_qkv(out, normed, x, norm, w, rope, rows);
+  if (!arranged_alike(x, w.q, w.k) || !arranged_alike(x, w.q, w.v))
+    return Steps::norm_qkv(out, normed, x, norm, w, rope, rows);
   Tensor outs[] = {flat_heads(out.q), flat_heads(out.k), flat_heads(out.v)};
   const ConstTensor* weights[] = {&w.q, &w.k, &w.v};
   for (int i = 0; i < 3; ++i)
@@ -97,7 +103,7 @@ void CpuOps::norm_qkv(const Qkv& out, Tensor& normed, const Tensor& x, const Nor
 // Each thread computes its columns of gate and of up, and gates them while they are near.
 void CpuOps::norm_swiglu(Tensor& out, Tensor& up, Tensor& normed, const Tensor& x, const NormRef& norm,
                          const GateUpWeights& w) {
-  if (w.gate.dtype() != w.up.dtype()) return Steps::norm_swiglu(out, up, normed, x, norm, w);
+  if (!arranged_alike(x, w.gate, w.up)) return Steps::norm_swiglu(out, up, normed, x, norm, w);
   require_swiglu(Place::host, out, up, x, w.gate, w.up);
   rms_norm(normed, x, norm.weight, norm.epsilon);
   const ProductWay way = product_way(normed, w.gate);
