@@ -72,7 +72,7 @@ struct SideBySide {
   template <class Q>
   struct Blocks {
     const Q* w[rows];
-    int64_t at;
+    int64_t at = 0;
   };
 
   /// 32 elements of each row, unpacked: the first 16 and the others, as sixteen() has the rows. Four bits stay 0 to 15.
@@ -272,7 +272,7 @@ struct SideBySide {
       hn::Vec<Shorts> sums[4];
       HWY_UNROLL(4) for (int i = 0; i < 4; ++i) sums[i] = hn::Add(pairs<Q>(w.q[0][i], x_0), pairs<Q>(w.q[1][i], x_1));
       out[0] = widened(sums_of_rows(Shorts(), sums));
-      if (offset_of < Q >> 0) out[0] = hn::Add(out[0], sum_of_x<Q>(Ints(), x.both_sums(), 0, -offset_of<Q>));
+      if (offset_of<Q> != 0) out[0] = hn::Add(out[0], sum_of_x<Q>(Ints(), x.both_sums(), 0, -offset_of<Q>));
     }
   }
 
@@ -284,34 +284,32 @@ struct SideBySide {
     if (R > 0) count = R;
     hn::Vec<Floats> total[R > 0 ? R : rows_at_a_time];
     HWY_UNROLL(4) for (int64_t n = 0; n < count; ++n) total[n] = hn::Zero(d);
-    for (int64_t b = 0; b < blocks; ++b) {
-      const int64_t part = b % blocks_in<Q>;
+    for (w.at = 0; w.at < blocks / blocks_in<Q>; ++w.at) {
+      HWY_UNROLL(8) for (int i = 0; i < rows; ++i) hwy::Prefetch(w.w[i] + w.at + 512 / sizeof(Q));
       Scales<Q> scales;
-      if (part == 0) {
-        w.at = b / blocks_in<Q>;
-        HWY_UNROLL(8) for (int i = 0; i < rows; ++i) hwy::Prefetch(w.w[i] + w.at + 512 / sizeof(Q));
-        unpack(w, scales);
-      }
-      Numbers numbers;
-      unpack(w, part, numbers);
-      const auto add_row = [&](int64_t n) HWY_ATTR {
-        const BlockOfX& x_b = x.block(n, b);
-        const auto x_scale = hn::Set(d, x_b.scale);
-        hn::Vec<Ints> products[2];
-        products_of<Q>(numbers, x_b, products);
-        HWY_UNROLL(2) for (int g = 0; g < groups_in<Q>; ++g) {
-          const auto scale = hn::Mul(scales.of_group[part * groups_in<Q> + g], x_scale);
-          total[n] = hn::MulAdd(hn::ConvertTo(d, products[g]), scale, total[n]);
+      unpack(w, scales);
+      for (int64_t part = 0; part < blocks_in<Q>; ++part) {
+        Numbers numbers;
+        unpack(w, part, numbers);
+        const auto add_row = [&](int64_t n) HWY_ATTR {
+          const BlockOfX& x_b = x.block(n, w.at * blocks_in<Q> + part);
+          const auto x_scale = hn::Set(d, x_b.scale);
+          hn::Vec<Ints> products[2];
+          products_of<Q>(numbers, x_b, products);
+          HWY_UNROLL(2) for (int g = 0; g < groups_in<Q>; ++g) {
+            const auto scale = hn::Mul(scales.of_group[part * groups_in<Q> + g], x_scale);
+            total[n] = hn::MulAdd(hn::ConvertTo(d, products[g]), scale, total[n]);
+          }
+          if constexpr (std::is_same_v<Q, q4_k>) {  // Σ (s q - m) x = s Σ q x - m Σ x
+            const auto sum = times(x_scale, sum_of_x<Q>(Ints(), x_b.both_sums(), 0, 1));
+            total[n] = hn::NegMulAdd(scales.min[part], sum, total[n]);
+          }
+        };
+        if (R > 0) {
+          HWY_UNROLL(4) for (int64_t n = 0; n < R; ++n) add_row(n);
+        } else {
+          for (int64_t n = 0; n < count; ++n) add_row(n);
         }
-        if constexpr (std::is_same_v<Q, q4_k>) {  // Σ (s q - m) x = s Σ q x - m Σ x
-          const auto sum = times(x_scale, sum_of_x<Q>(Ints(), x_b.both_sums(), 0, 1));
-          total[n] = hn::NegMulAdd(scales.min[part], sum, total[n]);
-        }
-      };
-      if (R > 0) {
-        HWY_UNROLL(4) for (int64_t n = 0; n < R; ++n) add_row(n);
-      } else {
-        for (int64_t n = 0; n < count; ++n) add_row(n);
       }
     }
     for (int64_t n = 0; n < count; ++n) {
@@ -400,8 +398,7 @@ void quantize_row(float* out, const float* x, int64_t C) {
         hn::StoreU(hn::DemoteTo(bytes, numbers), bytes, block->q + c);
         sum = hn::Add(sum, numbers);
       }
-      // Where x has what is no finite number the scale is NaN, and with it every product; the whole numbers are
-      // anything.
+      // Where x has what is no finite number the scale is NaN, and every product; the whole numbers are anything.
       block->sum[half] = std::isnan(scale) ? int16_t(0) : int16_t(hn::GetLane(hn::SumOfLanes(ints, sum)));
     }
   }
