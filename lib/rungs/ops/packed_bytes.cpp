@@ -105,9 +105,9 @@ HWY_INLINE void unpack(PanelBlock<q4_k>* out, int64_t k, const SomeRows& w) {
     hn::Vec<PanelBits> some[4];
     w.sixteen(offsetof(q4_k, q) + 16 * i, some);
     HWY_UNROLL(4) for (int j = 0; j < 4; ++j) {
-      auto* low = &out[i / 2 * 2];
-      store_four(low[0].number[i % 2 * 4 + j] + 4 * k, low_nibbles(some[j]));
-      store_four(low[1].number[i % 2 * 4 + j] + 4 * k, low_nibbles(hn::ShiftRight<4>(some[j])));
+      auto* two = &out[i / 2 * 2];
+      store_four(two[0].number[i % 2 * 4 + j] + 4 * k, low_nibbles(some[j]));
+      store_four(two[1].number[i % 2 * 4 + j] + 4 * k, low_nibbles(hn::ShiftRight<4>(some[j])));
     }
   }
   const WholeLanes d;
