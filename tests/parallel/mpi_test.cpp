@@ -47,10 +47,11 @@ Outcome two_programs(const std::string& first, const std::string& second) {
                               second));
 }
 
-/// Sends a signal to one rank a second after it began.
+/// Sends a signal to one rank three seconds after it began: in an empty Debian 12 MPI_Init takes more than one, and
+/// waits for ever for a rank that was stopped within it.
 std::string signal_to(int rank, const std::string& signal) {
   return fmt::format(
-      "sh -c 'if [ \"$OMPI_COMM_WORLD_RANK\" = {} ]; then me=$$; (sleep 1; kill -{} $me) >/dev/null 2>&1 & "
+      "sh -c 'if [ \"$OMPI_COMM_WORLD_RANK\" = {} ]; then me=$$; (sleep 3; kill -{} $me) >/dev/null 2>&1 & "
       "fi; exec \"$0\" \"$@\"'",
       rank, signal);
 }
@@ -68,7 +69,7 @@ std::string said_by_rungs(const std::string& err) {
 /// Work for longer than it may take to notice anything. A high temperature seldom draws the end of a text.
 std::string long_work(const Folder& folder) {
   std::string prompts;
-  for (int i = 0; i < 240; ++i) prompts += "Once upon a time\n";
+  for (int i = 0; i < 600; ++i) prompts += "Once upon a time\n";
   return "generate --max-tokens 500 --temperature 3 --top-p 1 --prompts " +
          write_file(folder / "prompts", prompts).string();
 }
