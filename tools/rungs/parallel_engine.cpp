@@ -52,22 +52,27 @@ Sequences ParallelEngine::generate(Model& model, const Sequences& prompts, const
   return rungs::generate(model, prompts, shared, on_step);
 }
 
-/// Each rank takes its share of this machine's processors, unless told otherwise.
-static void share_processors() {
-  const int here = mpi_ranks_here();
-  if (here > 1) use_threads(std::max(1, int(std::thread::hardware_concurrency()) / here));
+/// Each of the ranks on this machine takes its share of the processors.
+static void share_processors(int ranks_here) {
+  if (ranks_here > 1) use_threads(std::max(1, int(std::thread::hardware_concurrency()) / ranks_here));
 }
 
 int on_ranks(const RankOptions& options, const std::function<int(Communicator&, RankBackend)>& work) {
   become_program_of(options.device);  // while MPI knows nothing of this process
-  Communicator ranks = mpi_ranks(options.patience);
+  const Patience patience{options.patience, [](const Error& e) {
+                            const int status = report_error(e);
+                            std::fflush(stdout);
+                            _exit(status);
+                          }};
+  MpiRanks joined = join_mpi(patience);
+  Communicator& ranks = joined.all;
   try {
-    if (options.threads == 0) share_processors();
-    const int status = work(ranks, backend_of_rank(options.device, ranks, mpi_rank_here(), options.patience));
+    if (options.threads == 0) share_processors(joined.here);
+    const int status = work(ranks, backend_of_rank(options.device, ranks, joined.rank_here, options.patience));
     std::byte done[1] = {};
     std::vector<std::byte> all(size_t(ranks.ranks()));
     ranks.all_gather(all, std::span<const std::byte>(done));  // nobody leaves while another may still fail
-    leave_mpi();
+    leave_mpi(patience);
     return status;
   } catch (const std::exception& e) {
     if (ranks.ranks() == 1) throw;

@@ -6,11 +6,16 @@
 #include <mpi.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <climits>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <thread>
 
 namespace rungs {
+
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -121,35 +126,57 @@ void tell_all(const std::string& sentence, int rank, int ranks) {
     MPI_Testall(int(requests.size()), requests.data(), &all, MPI_STATUSES_IGNORE);
 }
 
+/// Counts the time of one call of MPI that waits for all ranks, as long as it lives.
+class Watch {
+ public:
+  Watch(const Patience& patience, double seconds, const char* what)
+      : thread_([=, give_up = patience.give_up](const std::stop_token& over) {
+          std::mutex mutex;
+          std::unique_lock lock(mutex);
+          std::condition_variable_any wakes;
+          // Turns are counted, not the clock asked: it went on while this process was stopped itself.
+          for (double waited = 0; waited < seconds; waited += 0.05)
+            if (wakes.wait_for(lock, over, 50ms, [&] { return over.stop_requested(); })) return;
+          give_up(
+              Error(fmt::format("the ranks have not all {} within {} s: one was stopped, or its machine cannot be "
+                                "reached",
+                                what, seconds)));
+        }) {}
+
+ private:
+  std::jthread thread_;
+};
+
+int ask(int (*question)(MPI_Comm, int*), MPI_Comm ranks) {
+  int answer = 0;
+  check(question(ranks, &answer));
+  return answer;
+}
+
 }  // namespace
 
-Communicator mpi_ranks(double patience) {
-  int provided = 0, rank = 0, ranks = 1;
+MpiRanks join_mpi(const Patience& patience) {
+  const Watch watch(patience, 6 * patience.seconds, "begun");
+  int provided = 0;
   check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided));
   if (provided < MPI_THREAD_SERIALIZED)
     throw UsageError("MPI: wanted one that may be called by one thread after the other, found one that may not");
   check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-  check(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
-  check(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
-  const auto link = std::make_shared<Link>(Link{patience});
-  return Communicator({rank, ranks, [link](std::span<Parcel> parcels) { exchange(*link, parcels); },
-                       [=](const std::string& sentence) { tell_all(sentence, rank, ranks); }});
-}
-
-/// What `ask` says of those ranks that run on this machine.
-static int of_ranks_here(int (*ask)(MPI_Comm, int*)) {
   MPI_Comm here = MPI_COMM_NULL;
   check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here));
-  int answer = 0;
-  check(ask(here, &answer));
+  const int rank = ask(MPI_Comm_rank, MPI_COMM_WORLD), ranks = ask(MPI_Comm_size, MPI_COMM_WORLD);
+  const auto link = std::make_shared<Link>(Link{patience.seconds});
+  MpiRanks joined{Communicator({rank, ranks, [link](std::span<Parcel> parcels) { exchange(*link, parcels); },
+                                [=](const std::string& sentence) { tell_all(sentence, rank, ranks); }}),
+                  ask(MPI_Comm_size, here), ask(MPI_Comm_rank, here)};
   check(MPI_Comm_free(&here));
-  return answer;
+  return joined;
 }
 
-int mpi_ranks_here() { return of_ranks_here(MPI_Comm_size); }
-int mpi_rank_here() { return of_ranks_here(MPI_Comm_rank); }
-
-void leave_mpi() { check(MPI_Finalize()); }
+void leave_mpi(const Patience& patience) {
+  const Watch watch(patience, patience.seconds, "ended");
+  check(MPI_Finalize());
+}
 
 void abort_mpi(int status) {
   MPI_Abort(MPI_COMM_WORLD, status);
@@ -164,15 +191,13 @@ void abort_mpi(int status) {
 
 namespace rungs {
 
-Communicator mpi_ranks(double) {
+MpiRanks join_mpi(const Patience&) {
   throw UsageError(
       "this rungs was built without MPI, over which ranks talk: install Open MPI (on Debian libopenmpi-dev) and build "
       "again");
 }
 
-int mpi_ranks_here() { return 1; }
-int mpi_rank_here() { return 0; }
-void leave_mpi() {}
+void leave_mpi(const Patience&) {}
 void abort_mpi(int status) { std::_Exit(status); }
 
 }  // namespace rungs
