@@ -58,6 +58,35 @@ TEST_CASE("quantized weights: the product of what x and the weight are rounded t
       }
 }
 
+TEST_CASE("quantized weights: the largest numbers and scales of groups fit where they are added up") {
+  CpuOps ops;
+  for (const DType dtype : {DType::q4_k, DType::q6_k})
+    for (const int number : {0x00, 0xff})
+      for (const int group : {0x00, 0x7f, 0x80, 0xff})
+        for (const int64_t N : {1, 2, 5, 33}) {
+          CAPTURE(name_of(dtype));
+          CAPTURE(number);
+          CAPTURE(group);
+          CAPTURE(N);
+          Tensor weight = Tensor::uninitialised({19, 512}, dtype), x({N, 512}), out({N, 19});
+          std::fill_n(static_cast<uint8_t*>(weight.raw()), weight.bytes(), uint8_t(number));
+          for (int64_t i = 0; i < weight.count() / large_block_elements; ++i)
+            if (dtype == DType::q4_k) {
+              q4_k& block = weight.data<q4_k>()[i];
+              block.scale = to_f16(1), block.min_scale = to_f16(1);
+              std::fill_n(block.groups, std::size(block.groups), uint8_t(group));
+            } else {
+              q6_k& block = weight.data<q6_k>()[i];
+              block.scale = to_f16(1);
+              std::fill_n(block.groups, std::size(block.groups), int8_t(group));
+            }
+          for (int64_t i = 0; i < x.count(); ++i) x.flat(i) = i / 512 % 2 ? -127.0f : 127.0f;  // whole numbers, too
+          ops.linear(out, x, weight, {});
+          const Expected e = linear_in_double(x, weight, {});
+          CHECK(difference(out, e.value, e.tolerance) == "");
+        }
+}
+
 TEST_CASE("quantized weights: a NaN and an infinity in x are seen in every element of its row, and nowhere else") {
   CpuOps ops;
   for (const DType dtype : {DType::q8_0, DType::q4_k})

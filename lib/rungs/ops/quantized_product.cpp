@@ -66,7 +66,12 @@ struct SideBySide {
 
   /// Whether numbers have a sign: for dots one factor has none.
   template <class Q>
-  static constexpr bool is_signed = !dots && (std::is_same_v<Q, q8_0> || std::is_same_v<Q, q6_k>);
+  static constexpr bool is_signed = !dots && std::is_same_v<Q, q8_0>;
+
+  /// Whether scales of groups are multiplied as whole numbers: the instruction that adds up pairs of products in 16
+  /// bits multiplies them, too.
+  template <class Q>
+  static constexpr bool whole_scales = !dots && std::is_same_v<Q, q6_k>;
 
   /// Block `at` of several rows of w.
   template <class Q>
@@ -86,6 +91,13 @@ struct SideBySide {
   struct Scales {
     HWY_INLINE Scales() {}
     hn::Vec<Floats> of_group[blocks_in<Q> * groups_in<Q>], min[blocks_in<Q>];
+  };
+
+  /// The scale of a block, and those of its groups as they lie there: four in 32 bits.
+  struct WholeScales {
+    HWY_INLINE WholeScales() {}
+    hn::Vec<Floats> of_block;
+    hn::Vec<Ints> groups[4];
   };
 
   /// Sixteen bytes of row i of four, `offset` bytes into the block; where a vector has room, those of row i + 4, too,
@@ -169,16 +181,21 @@ struct SideBySide {
     HWY_UNROLL(2) for (int h = 0; h < 2; ++h) HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
       const auto low = sixteen(w, offsetof(q6_k, low) + half * 64 + quarter % 2 * 32 + h * 16, i);
       const auto high = sixteen(w, offsetof(q6_k, high) + half * 32 + h * 16, i);
-      out.q[h][i] = hn::Sub(six_bits(d, low, high, quarter), hn::Set(d, is_signed<q6_k> ? offset_of<q6_k> : 0));
+      out.q[h][i] = six_bits(d, low, high, quarter);
     }
   }
-  static HWY_INLINE void unpack(const Blocks<q6_k>& w, Scales<q6_k>& out) {
-    const auto scale = upper_halves(Floats(), four<3>(w, sizeof(q6_k) - 16));  // the last two bytes
+  static HWY_INLINE void unpack(const Blocks<q6_k>& w, WholeScales& out) {
+    out.of_block = upper_halves(Floats(), four<3>(w, sizeof(q6_k) - 16));  // the last two bytes
     constexpr size_t at = offsetof(q6_k, groups);
-    const hn::Vec<Ints> words[] = {four<0>(w, at), four<1>(w, at), four<2>(w, at), four<3>(w, at)};
+    out.groups[0] = four<0>(w, at), out.groups[1] = four<1>(w, at);
+    out.groups[2] = four<2>(w, at), out.groups[3] = four<3>(w, at);
+  }
+  static HWY_INLINE void unpack(const Blocks<q6_k>& w, Scales<q6_k>& out) {
+    WholeScales whole;
+    unpack(w, whole);
     HWY_UNROLL(16) for (int g = 0; g < 16; ++g) {
-      const auto byte = hn::ShiftLeftSame(words[g / 4], 24 - g % 4 * 8);
-      out.of_group[g] = times(scale, hn::ShiftRight<24>(byte));
+      const auto byte = hn::ShiftLeftSame(whole.groups[g / 4], 24 - g % 4 * 8);
+      out.of_group[g] = times(whole.of_block, hn::ShiftRight<24>(byte));
     }
   }
 
@@ -214,16 +231,18 @@ struct SideBySide {
 
   static HWY_INLINE hn::Vec<Ints> widened(hn::Vec<Shorts> v) { return sums_of_pairs(Ints(), v, hn::Set(Shorts(), 1)); }
 
+  /// The halves of 128 bits of a and of b added up, and of the sums one of a beside one of b, each as long as Unit.
+  template <class Unit, class D, class V>
+  static HWY_INLINE V folded(D d, V a, V b) {
+    const hn::Repartition<Unit, D> unit;
+    const auto x = hn::BitCast(unit, a), y = hn::BitCast(unit, b);
+    return hn::Add(hn::BitCast(d, hn::InterleaveLower(unit, x, y)), hn::BitCast(d, hn::InterleaveUpper(unit, x, y)));
+  }
+
   /// The sums of each row's 128 bits: in 32 bits one whole number or two, as there were.
   template <class D, class V>
   static HWY_INLINE V sums_of_rows(D d, const V (&v)[4]) {
-    const hn::Repartition<uint32_t, D> one;
-    const hn::Repartition<uint64_t, D> two;
-    const auto folded = [&](auto unit, V a, V b) HWY_ATTR {  // halves of 128 bits of a and b added up, side by side
-      const auto x = hn::BitCast(unit, a), y = hn::BitCast(unit, b);
-      return hn::Add(hn::BitCast(d, hn::InterleaveLower(unit, x, y)), hn::BitCast(d, hn::InterleaveUpper(unit, x, y)));
-    };
-    return folded(two, folded(one, v[0], v[1]), folded(one, v[2], v[3]));
+    return folded<uint64_t>(d, folded<uint32_t>(d, v[0], v[1]), folded<uint32_t>(d, v[2], v[3]));
   }
 
 #if RUNGS_BYTE_DOTS
@@ -248,7 +267,7 @@ struct SideBySide {
 #endif
 
   /// The same from products of pairs. As much is added up in 16 bits as they hold for certain: of four bits eight times
-  /// 15 · 127 (sums_of_rows() adds four of a row), of six bits and a sign eight times 32 · 127 of one group.
+  /// 15 · 127 (sums_of_rows() adds four of a row).
   template <class Q>
   static HWY_INLINE void products_of(const Numbers& w, const BlockOfX& x, hn::Vec<Ints> (&out)[2]) {
 #if RUNGS_BYTE_DOTS
@@ -261,19 +280,46 @@ struct SideBySide {
       for (int i = 0; i < 4; ++i)
         sums[i] = hn::Add(widened(pairs<Q>(w.q[0][i], x_0)), widened(pairs<Q>(w.q[1][i], x_1)));
       out[0] = sums_of_rows(Ints(), sums);
-    } else if constexpr (std::is_same_v<Q, q6_k>) {
-      hn::Vec<Shorts> sums_0[4], sums_1[4];
-      HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
-        sums_0[i] = pairs<Q>(w.q[0][i], x_0);
-        sums_1[i] = pairs<Q>(w.q[1][i], x_1);
-      }
-      out[0] = widened(sums_of_rows(Shorts(), sums_0)), out[1] = widened(sums_of_rows(Shorts(), sums_1));
     } else {
       hn::Vec<Shorts> sums[4];
       HWY_UNROLL(4) for (int i = 0; i < 4; ++i) sums[i] = hn::Add(pairs<Q>(w.q[0][i], x_0), pairs<Q>(w.q[1][i], x_1));
       out[0] = widened(sums_of_rows(Shorts(), sums));
       if (offset_of<Q> != 0) out[0] = hn::Add(out[0], sum_of_x<Q>(Ints(), x.both_sums(), 0, -offset_of<Q>));
     }
+  }
+
+  /// Of a part of a block of q6_k: the scale of group g twice in 32 bits, of rows 0, 1, 0 and 1 of four for h = 0, of
+  /// rows 2, 3, 2 and 3 for h = 1; and those of both groups times what is too much in each number.
+  struct Factors {
+    hn::Vec<Shorts> scale[2][2], offset;
+    HWY_INLINE Factors(const WholeScales& scales, int64_t part) {
+      const Bytes d;
+      const auto groups = hn::BitCast(d, scales.groups[part / 2]);
+      const auto bytes_at = [&](const uint8_t(&places)[16], int64_t more) HWY_ATTR {
+        const auto at = hn::Add(hn::LoadDup128(d, places), hn::Set(d, uint8_t(part % 2 * 2 + more)));
+        return hn::ShiftRight<8>(hn::BitCast(Shorts(), hn::TableLookupBytes(groups, at)));
+      };
+      HWY_ALIGN constexpr uint8_t of_one[] = {0, 0, 0, 0, 4, 4, 4, 4, 0, 0, 0, 0, 4, 4, 4, 4};
+      HWY_ALIGN constexpr uint8_t of_both[] = {0, 0, 1, 1, 4, 4, 5, 5, 8, 8, 9, 9, 12, 12, 13, 13};
+      HWY_UNROLL(2)
+      for (int g = 0; g < 2; ++g) HWY_UNROLL(2) for (int h = 0; h < 2; ++h) scale[g][h] = bytes_at(of_one, 8 * h + g);
+      offset = hn::Mul(bytes_at(of_both, 0), hn::Set(Shorts(), offset_of<q6_k>));
+    }
+  };
+
+  /// The products of each row of w with x, each group times its scale. In 16 bits four times 63 · 127 are added up.
+  static HWY_INLINE hn::Vec<Ints> products_of(const Numbers& w, const Factors& factors, const BlockOfX& x) {
+    const auto x_0 = hn::LoadDup128(SignedBytes(), x.q), x_1 = hn::LoadDup128(SignedBytes(), x.q + 16);
+    hn::Vec<Ints> sums[2];
+    HWY_UNROLL(2) for (int h = 0; h < 2; ++h) {
+      const auto group = [&](int g, hn::Vec<SignedBytes> x_g) HWY_ATTR {
+        const auto first = pairs<q6_k>(w.q[g][2 * h], x_g), second = pairs<q6_k>(w.q[g][2 * h + 1], x_g);
+        return sums_of_pairs(Ints(), folded<uint32_t>(Shorts(), first, second), factors.scale[g][h]);
+      };
+      sums[h] = hn::Add(group(0, x_0), group(1, x_1));
+    }
+    const auto offset = sums_of_pairs(Ints(), factors.offset, hn::BitCast(Shorts(), hn::Set(Ints(), x.both_sums())));
+    return hn::Sub(folded<uint64_t>(Ints(), sums[0], sums[1]), offset);
   }
 
   /// out[n][k[i]] = x[n] · w[i] for `count` rows of x; R is that count, if it is known when this is compiled, else 0.
@@ -286,29 +332,41 @@ struct SideBySide {
     HWY_UNROLL(4) for (int64_t n = 0; n < count; ++n) total[n] = hn::Zero(d);
     for (w.at = 0; w.at < blocks / blocks_in<Q>; ++w.at) {
       HWY_UNROLL(8) for (int i = 0; i < rows; ++i) hwy::Prefetch(w.w[i] + w.at + 512 / sizeof(Q));
-      Scales<Q> scales;
+      std::conditional_t<whole_scales<Q>, WholeScales, Scales<Q> > scales;
       unpack(w, scales);
       for (int64_t part = 0; part < blocks_in<Q>; ++part) {
         Numbers numbers;
         unpack(w, part, numbers);
-        const auto add_row = [&](int64_t n) HWY_ATTR {
-          const BlockOfX& x_b = x.block(n, w.at * blocks_in<Q> + part);
-          const auto x_scale = hn::Set(d, x_b.scale);
-          hn::Vec<Ints> products[2];
-          products_of<Q>(numbers, x_b, products);
-          HWY_UNROLL(2) for (int g = 0; g < groups_in<Q>; ++g) {
-            const auto scale = hn::Mul(scales.of_group[part * groups_in<Q> + g], x_scale);
-            total[n] = hn::MulAdd(hn::ConvertTo(d, products[g]), scale, total[n]);
-          }
-          if constexpr (std::is_same_v<Q, q4_k>) {  // Σ (s q - m) x = s Σ q x - m Σ x
-            const auto sum = times(x_scale, sum_of_x<Q>(Ints(), x_b.both_sums(), 0, 1));
-            total[n] = hn::NegMulAdd(scales.min[part], sum, total[n]);
+        const auto each_row_of_x = [&](auto add) HWY_ATTR {
+          const auto add_row = [&](int64_t n) HWY_ATTR {
+            const BlockOfX& x_b = x.block(n, w.at * blocks_in<Q> + part);
+            add(total[n], x_b, hn::Set(d, x_b.scale));
+          };
+          if (R > 0) {
+            HWY_UNROLL(4) for (int64_t n = 0; n < R; ++n) add_row(n);
+          } else {
+            for (int64_t n = 0; n < count; ++n) add_row(n);
           }
         };
-        if (R > 0) {
-          HWY_UNROLL(4) for (int64_t n = 0; n < R; ++n) add_row(n);
+        if constexpr (whole_scales<Q>) {
+          const Factors factors(scales, part);
+          each_row_of_x([&](hn::Vec<Floats>& sum, const BlockOfX& x_b, hn::Vec<Floats> x_scale) HWY_ATTR {
+            const auto products = products_of(numbers, factors, x_b);
+            sum = hn::MulAdd(hn::ConvertTo(d, products), hn::Mul(scales.of_block, x_scale), sum);
+          });
         } else {
-          for (int64_t n = 0; n < count; ++n) add_row(n);
+          each_row_of_x([&](hn::Vec<Floats>& sum, const BlockOfX& x_b, hn::Vec<Floats> x_scale) HWY_ATTR {
+            hn::Vec<Ints> products[2];
+            products_of<Q>(numbers, x_b, products);
+            HWY_UNROLL(2) for (int g = 0; g < groups_in<Q>; ++g) {
+              const auto scale = hn::Mul(scales.of_group[part * groups_in<Q> + g], x_scale);
+              sum = hn::MulAdd(hn::ConvertTo(d, products[g]), scale, sum);
+            }
+            if constexpr (std::is_same_v<Q, q4_k>) {  // Σ (s q - m) x = s Σ q x - m Σ x
+              const auto sum_x = times(x_scale, sum_of_x<Q>(Ints(), x_b.both_sums(), 0, 1));
+              sum = hn::NegMulAdd(scales.min[part], sum_x, sum);
+            }
+          });
         }
       }
     }
