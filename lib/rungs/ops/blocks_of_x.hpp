@@ -11,7 +11,8 @@ namespace rungs {
 /// 32 elements of a row of x: whole numbers times a scale.
 struct BlockOfX {
   float scale;
-  int16_t sum[2];  ///< of the first 16 whole numbers and of the others; 0 beside a scale that is NaN
+  float scaled_sum;  ///< of all whole numbers, times the scale: what a min of q4_k is multiplied by
+  int16_t sum[2];    ///< of the first 16 whole numbers and of the others; 0 beside a scale that is NaN
   int8_t q[block_elements];
   int32_t both_sums() const { return std::bit_cast<int32_t>(sum); }  ///< as they lie there
 };

@@ -208,10 +208,9 @@ HWY_NOINLINE void tile_of_bytes(float* out, int64_t out_stride, const RowsOfX& x
     if constexpr (std::is_same_v<Q, q4_k>) {
       const auto min_0 = hn::Load(d, panel->min), min_1 = hn::Load(d, panel->min + panel_lanes);
       HWY_UNROLL(6) for (int r = 0; r < R; ++r) {
-        const auto x_sum = hn::ConvertTo(d, sum_of_x<Q>(whole, x.block(r, b).both_sums(), 0, 1));
-        const auto x_scale_sum = hn::Mul(hn::Set(d, x.block(r, b).scale), x_sum);
-        total[r][0] = hn::NegMulAdd(min_0, x_scale_sum, total[r][0]);
-        total[r][1] = hn::NegMulAdd(min_1, x_scale_sum, total[r][1]);
+        const auto x_sum = hn::Set(d, x.block(r, b).scaled_sum);
+        total[r][0] = hn::NegMulAdd(min_0, x_sum, total[r][0]);
+        total[r][1] = hn::NegMulAdd(min_1, x_sum, total[r][1]);
       }
     }
   }

@@ -40,8 +40,7 @@ void product(float* out, int64_t out_stride, const RowsOfX& x, int64_t N, const 
         for (int64_t i = 0; i < block_elements; ++i) sum += number_of(block, part * block_elements + i) * x_b.q[i];
         total = std::fma(float(sum), to_float(block.scale) * x_b.scale, total);
         if constexpr (std::is_same_v<Q, q4_k>)
-          total = std::fma(-to_float(block.min_scale) * float(group_of(block, part).min),
-                           float(x_b.sum[0] + x_b.sum[1]) * x_b.scale, total);
+          total = std::fma(-to_float(block.min_scale) * float(group_of(block, part).min), x_b.scaled_sum, total);
       }
       out[n * out_stride + k] = total;
     }
@@ -362,10 +361,8 @@ struct SideBySide {
               const auto scale = hn::Mul(scales.of_group[part * groups_in<Q> + g], x_scale);
               sum = hn::MulAdd(hn::ConvertTo(d, products[g]), scale, sum);
             }
-            if constexpr (std::is_same_v<Q, q4_k>) {  // Σ (s q - m) x = s Σ q x - m Σ x
-              const auto sum_x = times(x_scale, sum_of_x<Q>(Ints(), x_b.both_sums(), 0, 1));
-              sum = hn::NegMulAdd(scales.min[part], sum_x, sum);
-            }
+            if constexpr (std::is_same_v<Q, q4_k>)  // Σ (s q - m) x = s Σ q x - m Σ x
+              sum = hn::NegMulAdd(scales.min[part], hn::Set(d, x_b.scaled_sum), sum);
           });
         }
       }
@@ -459,6 +456,7 @@ void quantize_row(float* out, const float* x, int64_t C) {
       // Where x has what is no finite number the scale is NaN, and every product; the whole numbers are anything.
       block->sum[half] = std::isnan(scale) ? int16_t(0) : int16_t(hn::GetLane(hn::SumOfLanes(ints, sum)));
     }
+    block->scaled_sum = float(block->sum[0] + block->sum[1]) * scale;
   }
 }
 
