@@ -130,6 +130,17 @@ struct SideBySide {
     return i == 2 ? hn::InterleaveLower(d, even, odd) : hn::InterleaveUpper(d, even, odd);
   }
 
+  /// Asks for all lines of a block that will be read soon, of row `part`; of all rows, where a block is one part. After
+  /// what is needed now was read: before it, decoding in q4_k and q6_k takes a tenth to a fifth longer (Zen 3).
+  template <class Q>
+  static HWY_INLINE void prefetch(const Blocks<Q>& w, int64_t part) {
+    HWY_UNROLL(8) for (int64_t i = 0; i < rows; i += blocks_in<Q>) {
+      if (rows < blocks_in<Q> && part >= rows) return;
+      const auto* ahead = reinterpret_cast<const uint8_t*>(w.w[i + part] + w.at + 512 / sizeof(Q));
+      HWY_UNROLL(4) for (size_t line = 0; line < sizeof(Q); line += 64) hwy::Prefetch(ahead + line);
+    }
+  }
+
   static HWY_INLINE hn::Vec<Bytes> low_nibbles(hn::Vec<Bytes> v) { return hn::And(v, hn::Set(Bytes(), 15)); }
 
   static HWY_INLINE hn::Vec<Floats> times(hn::Vec<Floats> scale, hn::Vec<Ints> whole) {
@@ -330,12 +341,12 @@ struct SideBySide {
     hn::Vec<Floats> total[R > 0 ? R : rows_at_a_time];
     HWY_UNROLL(4) for (int64_t n = 0; n < count; ++n) total[n] = hn::Zero(d);
     for (w.at = 0; w.at < blocks / blocks_in<Q>; ++w.at) {
-      HWY_UNROLL(8) for (int i = 0; i < rows; ++i) hwy::Prefetch(w.w[i] + w.at + 512 / sizeof(Q));
       std::conditional_t<whole_scales<Q>, WholeScales, Scales<Q> > scales;
       unpack(w, scales);
       for (int64_t part = 0; part < blocks_in<Q>; ++part) {
         Numbers numbers;
         unpack(w, part, numbers);
+        prefetch(w, part);
         const auto each_row_of_x = [&](auto add) HWY_ATTR {
           const auto add_row = [&](int64_t n) HWY_ATTR {
             const BlockOfX& x_b = x.block(n, w.at * blocks_in<Q> + part);
