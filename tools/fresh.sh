@@ -51,6 +51,7 @@ for command in "${commands[@]}"; do
   rm -rf --one-file-system "$root"
   cp -a --reflink=auto "$base" "$root"
   cp /etc/resolv.conf "$root/etc/resolv.conf"
+  echo "127.0.0.1 localhost $(hostname)" >"$root/etc/hosts"  # as an installed system has it; MPI waits seconds for this name
   git clone --quiet --no-hardlinks "$top" "$root/rungs"
   echo "== $command on an empty $suite${compiler:+ with $compiler}"
   prepare=true

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -48,12 +49,12 @@ Outcome two_programs(const std::string& first, const std::string& second) {
                               second));
 }
 
-/// Sends a signal to one rank three seconds after it began: in an empty Debian 12 MPI_Init takes more than one.
-std::string signal_to(int rank, const std::string& signal) {
+/// One rank gets a signal, at its end or a second after it began (tests/parallel/lost_rank.cpp).
+enum class When { soon, at_end };
+std::string lost(int rank, When when, int signal) {
   return fmt::format(
-      "sh -c 'if [ \"$OMPI_COMM_WORLD_RANK\" = {} ]; then me=$$; (sleep 3; kill -{} $me) >/dev/null 2>&1 & "
-      "fi; exec \"$0\" \"$@\"'",
-      rank, signal);
+      "sh -c 'if [ \"$OMPI_COMM_WORLD_RANK\" = {} ]; then export LD_PRELOAD={} {}={}; fi; exec \"$0\" \"$@\"'", rank,
+      RUNGS_LOST_RANK, when == When::soon ? "RUNGS_LOST" : "RUNGS_LOST_AT_END", signal);
 }
 
 /// What is not Open MPI's: its own lines begin with the machine's name in brackets, and where there is no /sys hwloc
@@ -157,13 +158,13 @@ TEST_CASE("a rank that is stopped or killed ends the others, and a sentence name
   const Folder folder;
   for (const int rank : {0, 1}) {
     CAPTURE(rank);
-    const Outcome stopped = on_ranks(2, long_work(folder) + " --rank-timeout 1.5", signal_to(rank, "STOP"));
+    const Outcome stopped = on_ranks(2, long_work(folder) + " --rank-timeout 1.5", lost(rank, When::soon, SIGSTOP));
     CHECK(stopped.status != 0);
     CHECK(stopped.status != 124);  // of timeout: it hung
     CHECK_MESSAGE(stopped.err.find(fmt::format("rungs: rank {} has not answered for 1.5 s", rank)) != std::string::npos,
                   stopped.err);
     CHECK(stopped.err.find(fmt::format("rungs: rank {} ", 1 - rank)) == std::string::npos);
-    const Outcome killed = on_ranks(2, long_work(folder), signal_to(rank, "KILL"));
+    const Outcome killed = on_ranks(2, long_work(folder), lost(rank, When::soon, SIGKILL));
     CHECK(killed.status != 0);
     CHECK(killed.status != 124);
     CHECK_MESSAGE(killed.err.find(fmt::format("process rank {}", rank)) != std::string::npos, killed.err);
@@ -172,23 +173,21 @@ TEST_CASE("a rank that is stopped or killed ends the others, and a sentence name
 
 TEST_CASE("a rank that is stopped before it begins or while it ends, where MPI itself waits, ends the others") {
   if (no_mpi()) return;
+  const std::string command = "generate --prompt Once --max-tokens 3";
+  const std::string sentence =
+      "rungs: the ranks have not all {} within {} s: one was stopped, or its machine cannot be reached\n";
   for (const int rank : {0, 1}) {
     CAPTURE(rank);
-    const std::string rank_is = fmt::format("sh -c 'if [ \"$OMPI_COMM_WORLD_RANK\" = {} ]; then ", rank);
-    const std::string command = "generate --prompt Once --max-tokens 3 --rank-timeout 1",
-                      begin = "; fi; exec \"$0\" \"$@\"'";
-    const Outcome first = on_ranks(2, command, rank_is + "kill -STOP $$" + begin);
+    const Outcome first = on_ranks(
+        2, command + " --rank-timeout 1",
+        fmt::format("sh -c 'if [ \"$OMPI_COMM_WORLD_RANK\" = {} ]; then kill -STOP $$; fi; exec \"$0\" \"$@\"'", rank));
     CHECK(first.status == 1);
     CHECK(first.out == "");
-    CHECK_MESSAGE(first.err.find("rungs: the ranks have not all begun within 6 s: one was stopped, or its machine "
-                                 "cannot be reached\n") != std::string::npos,
-                  first.err);
-    const Outcome last = on_ranks(2, command, rank_is + "export LD_PRELOAD=" RUNGS_STOPS_IN_FINALIZE + begin);
+    CHECK_MESSAGE(first.err.find(fmt::format(fmt::runtime(sentence), "begun", 6)) != std::string::npos, first.err);
+    const Outcome last = on_ranks(2, command + " --rank-timeout 2", lost(rank, When::at_end, SIGSTOP));
     CHECK(last.status == 1);
-    CHECK_MESSAGE(last.err.find("rungs: the ranks have not all ended within 1 s: one was stopped, or its machine "
-                                "cannot be reached\n") != std::string::npos,
-                  last.err);
-    if (rank == 1) CHECK(last.out == run_rungs("generate --prompt Once --max-tokens 3").out);
+    CHECK_MESSAGE(last.err.find(fmt::format(fmt::runtime(sentence), "ended", 2)) != std::string::npos, last.err);
+    if (rank == 1) CHECK(last.out == run_rungs(command).out);
   }
 }
 
