@@ -1,10 +1,10 @@
-/// x as the products with quantized weights read it (quantize_rows() in ops/quantized_product.hpp).
+/// x as the products with quantized weights read it.
 #pragma once
 
 #include <bit>
 #include <cstdint>
 
-#include "rungs/tensor/dtype.hpp"
+#include "rungs/tensor/tensor.hpp"
 
 namespace rungs {
 
@@ -25,5 +25,15 @@ struct RowsOfX {
     return reinterpret_cast<const BlockOfX*>(data + row * stride)[b];
   }
 };
+
+/// Floats that a quantized row of C takes.
+inline int64_t quantized_floats(int64_t C) { return C / block_elements * int64_t(sizeof(BlockOfX) / sizeof(float)); }
+
+/// Rows [first, last) of x, each block of 32 as whole numbers x / scale, scale = max |x| / 127. A block with a NaN or
+/// an infinity has the scale NaN.  out: (N, quantized_floats); x: (N, C).
+void quantize_rows(Tensor& out, const Tensor& x, int64_t first, int64_t last);
+
+/// out = n elements of a row, quantized; n is a multiple of block_elements.
+void quantize_elements(float* out, const float* x, int64_t n);
 
 }  // namespace rungs

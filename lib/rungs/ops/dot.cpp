@@ -12,6 +12,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "rungs/ops/blocks_of_x.hpp"
 #include "rungs/ops/dot_instructions-inl.hpp"
 #include "rungs/ops/floats.hpp"
 #include "rungs/ops/lane_sums-inl.hpp"

@@ -14,7 +14,6 @@
 #include "rungs/ops/panel-inl.hpp"
 #include "rungs/ops/processor.hpp"
 #include "rungs/ops/quantized_blocks-inl.hpp"
-#include "rungs/ops/quantized_product.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rungs::HWY_NAMESPACE {

@@ -14,7 +14,6 @@
 #include "rungs/ops/dot_instructions-inl.hpp"
 #include "rungs/ops/panel-inl.hpp"
 #include "rungs/ops/quantized_blocks-inl.hpp"
-#include "rungs/ops/quantized_product.hpp"
 #include "rungs/ops/tile_registers.hpp"
 
 HWY_BEFORE_NAMESPACE();
