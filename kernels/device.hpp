@@ -17,9 +17,6 @@ void require_cuda_device();
 /// in these words.
 std::string why_no_device(int driver, int runtime, const char* error);
 
-/// Of the current device. \throws CudaError
-int attribute_of_device(cudaDeviceAttr attribute);
-
 /// The limit of a device, or of a kernel there, that a launch breaks, with what was wanted; empty when it breaks none.
 std::string broken_limit(const cudaDeviceProp& device, const cudaFuncAttributes& kernel, const LaunchShape& shape);
 

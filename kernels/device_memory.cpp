@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "kernels/launch.cuh"
+#include "rungs/base/error.hpp"
 
 namespace rungs {
 

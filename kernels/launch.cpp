@@ -8,6 +8,7 @@
 #include <string>
 
 #include "kernels/device.hpp"
+#include "rungs/base/error.hpp"
 
 namespace rungs {
 

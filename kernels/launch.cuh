@@ -8,8 +8,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "rungs/base/error.hpp"
-
 namespace rungs {
 
 /// How a kernel is launched.
@@ -28,6 +26,9 @@ __host__ __device__ constexpr T ceil_div(T n, U size) {
 
 /// \throws CudaError with the call's words and the runtime's, when `result` is not cudaSuccess.
 void check_cuda(cudaError_t result, const char* call, const char* file, int line);
+
+/// Of the current device. \throws CudaError
+int attribute_of_device(cudaDeviceAttr attribute);
 
 /// Asks a GPU for dynamic shared memory beyond the 48 KB that a kernel may have unasked. \throws CudaError
 void allow_shared(const void* kernel, const LaunchShape& shape);

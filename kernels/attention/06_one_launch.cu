@@ -107,8 +107,7 @@ __global__ void __launch_bounds__(split_warps * 32, resident_blocks(HEADS))
 void attention_06(float* out, const float* q, const float* k, const float* v, const CacheRows& cache,
                   const RopePointers& rotary, float* workspace, unsigned* counters, int N, int keys, int H, int G,
                   int D, cudaStream_t stream) {
-  check_attention(1, keys, H, G, D);
-  if (D % 2) throw ShapeError("attention: RoPE turns pairs, and a head width of " + std::to_string(D) + " is odd");
+  check_attention(1, keys, H, G, D, /*in_pairs=*/true);
   if (N == 0) return;
   const int splits = splits_of(N, keys, G);
   const bool aligned = rows_of_4(D / 2, q, k, v, static_cast<const float*>(cache.k), static_cast<const float*>(cache.v),

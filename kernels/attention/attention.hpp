@@ -16,6 +16,9 @@
 
 namespace rungs {
 
+/// \throws ShapeError when no rung takes these sizes. `in_pairs`: RoPE turns the numbers of a head, two by two.
+void check_attention(int T, int S, int H, int G, int D, bool in_pairs = false);
+
 /// Rung 1, naive: three kernels with all scores in memory between them.
 /// out, q: (T, H, D); k, v: (S, G, D); scores: (H, T, S), scratch. \throws ShapeError, CudaError, as all rungs do
 void attention_01(float* out, const float* q, const float* k, const float* v, float* scores, int T, int S, int H, int G,

@@ -1,22 +1,12 @@
 /// What the rungs of attention share: the choice of a compiled width, and four floats at a time.
 #pragma once
 
-#include <string>
 #include <type_traits>
 
 #include "kernels/floats.cuh"
 #include "kernels/launch.cuh"
 
 namespace rungs {
-
-/// \throws ShapeError when no kernel takes these sizes.
-inline void check_attention(int T, int S, int H, int G, int D) {
-  if (D < 1 || D > 256) throw ShapeError("attention: head width " + std::to_string(D) + ", want 1 to 256");
-  if (G < 1 || H < 1 || H % G)
-    throw ShapeError("attention: " + std::to_string(H) + " heads on " + std::to_string(G) + " key/value heads");
-  if (T < 1 || S < T)
-    throw ShapeError("attention: " + std::to_string(T) + " queries at the end of " + std::to_string(S) + " keys");
-}
 
 /// Calls f(WIDTH) with the smallest compiled width that holds D.
 template <class F>

@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "kernels/attention/parts.cuh"
-#include "kernels/device.hpp"
 #include "kernels/rope/row_in_cache.cuh"
 #include "kernels/warp.cuh"
 

@@ -8,6 +8,7 @@
 #include "kernels/device.hpp"
 #include "kernels/launch.cuh"
 #include "kernels/rope/rope.hpp"
+#include "rungs/base/error.hpp"
 #include "rungs/ops/require.hpp"
 
 namespace rungs {

@@ -2,7 +2,6 @@
 /// where their sums go.
 #pragma once
 
-#include "kernels/device.hpp"
 #include "kernels/gemv/chunks.cuh"
 #include "kernels/overlap.cuh"
 #include "kernels/warp.cuh"

@@ -1,7 +1,6 @@
 /// Rung 7: tensor cores by hand. Asynchronous copies bring tiles into a ring of stages in shared memory, several steps
 /// ahead; ldmatrix takes fragments out of it; mma.sync multiplies them. The pieces of a row are permuted (the swizzle),
 /// so that neither the copies nor ldmatrix meet a bank twice, with no padding.
-#include "kernels/device.hpp"
 #include "kernels/launch.cuh"
 #include "kernels/matmul/bf16_rows.cuh"
 #include "kernels/matmul/matmul.hpp"

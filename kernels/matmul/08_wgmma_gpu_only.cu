@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <string>
 
-#include "kernels/device.hpp"
 #include "kernels/launch.cuh"
 #include "kernels/matmul/bf16_rows.cuh"
 #include "kernels/matmul/matmul.hpp"
 #include "kernels/matmul/tile_order.cuh"
+#include "rungs/base/error.hpp"
 
 namespace rungs {
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/launch.cuh"
+#include "rungs/base/error.hpp"
 
 /// Lesson 16, 16_cuda_first.
 namespace lesson_16 {

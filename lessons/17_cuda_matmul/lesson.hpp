@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/launch.cuh"
+#include "rungs/base/error.hpp"
 
 /// Lesson 17, 17_cuda_matmul.
 namespace lesson_17 {

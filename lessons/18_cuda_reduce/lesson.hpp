@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/launch.cuh"
+#include "rungs/base/error.hpp"
 
 /// Lesson 18, 18_cuda_reduce.
 namespace lesson_18 {

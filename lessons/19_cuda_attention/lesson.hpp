@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/launch.cuh"
+#include "rungs/base/error.hpp"
 
 /// Lesson 19, 19_cuda_attention.
 namespace lesson_19 {

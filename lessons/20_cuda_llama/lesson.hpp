@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/launch.cuh"
+#include "rungs/base/error.hpp"
 #include "rungs/model/llama.hpp"
 
 namespace rungs {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/launch.cuh"
+#include "rungs/base/error.hpp"
 #include "rungs/tensor/dtype.hpp"
 
 /// Lesson 21, 21_tensor_cores.

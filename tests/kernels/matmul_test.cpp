@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "kernels/device.hpp"
+#include "kernels/launch.cuh"
 #include "product.hpp"
 
 namespace rungs::test {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "checker/faults.hpp"
+#include "rungs/base/error.hpp"
 
 namespace rungs::test {
 

@@ -1,4 +1,5 @@
 #include "host_kernels.hpp"
+#include "rungs/base/error.hpp"
 
 namespace rungs::test {
 

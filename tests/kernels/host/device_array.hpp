@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/launch.cuh"
+#include "rungs/base/error.hpp"
 
 namespace rungs::test {
 
