@@ -49,12 +49,12 @@ Outcome two_programs(const std::string& first, const std::string& second) {
                               second));
 }
 
-/// One rank gets a signal, at its end or a second after it began (tests/parallel/lost_rank.cpp).
-enum class When { soon, at_end };
-std::string lost(int rank, When when, int signal) {
+/// One rank gets a signal, in MPI_Init, a second after it or in MPI_Finalize (tests/parallel/lost_rank.cpp).
+constexpr const char *at_begin = "RUNGS_LOST_AT_BEGIN", *soon = "RUNGS_LOST", *at_end = "RUNGS_LOST_AT_END";
+std::string lost(int rank, const char* when, int signal) {
   return fmt::format(
       "sh -c 'if [ \"$OMPI_COMM_WORLD_RANK\" = {} ]; then export LD_PRELOAD={} {}={}; fi; exec \"$0\" \"$@\"'", rank,
-      RUNGS_LOST_RANK, when == When::soon ? "RUNGS_LOST" : "RUNGS_LOST_AT_END", signal);
+      RUNGS_LOST_RANK, when, signal);
 }
 
 /// What is not Open MPI's: its own lines begin with the machine's name in brackets, and where there is no /sys hwloc
@@ -158,13 +158,13 @@ TEST_CASE("a rank that is stopped or killed ends the others, and a sentence name
   const Folder folder;
   for (const int rank : {0, 1}) {
     CAPTURE(rank);
-    const Outcome stopped = on_ranks(2, long_work(folder) + " --rank-timeout 1.5", lost(rank, When::soon, SIGSTOP));
+    const Outcome stopped = on_ranks(2, long_work(folder) + " --rank-timeout 1.5", lost(rank, soon, SIGSTOP));
     CHECK(stopped.status != 0);
     CHECK(stopped.status != 124);  // of timeout: it hung
     CHECK_MESSAGE(stopped.err.find(fmt::format("rungs: rank {} has not answered for 1.5 s", rank)) != std::string::npos,
                   stopped.err);
     CHECK(stopped.err.find(fmt::format("rungs: rank {} ", 1 - rank)) == std::string::npos);
-    const Outcome killed = on_ranks(2, long_work(folder), lost(rank, When::soon, SIGKILL));
+    const Outcome killed = on_ranks(2, long_work(folder), lost(rank, soon, SIGKILL));
     CHECK(killed.status != 0);
     CHECK(killed.status != 124);
     CHECK_MESSAGE(killed.err.find(fmt::format("process rank {}", rank)) != std::string::npos, killed.err);
@@ -174,21 +174,37 @@ TEST_CASE("a rank that is stopped or killed ends the others, and a sentence name
 TEST_CASE("a rank that is stopped before it begins or while it ends, where MPI itself waits, ends the others") {
   if (no_mpi()) return;
   const std::string command = "generate --prompt Once --max-tokens 3";
-  const std::string sentence =
-      "rungs: the ranks have not all {} within {} s: one was stopped, or its machine cannot be reached\n";
+  const auto says = [](const Outcome& run, const std::string& sentence) {
+    CHECK(run.status == 1);
+    CHECK_MESSAGE(run.err.find("rungs: " + sentence + "\n") != std::string::npos, run.err);
+  };
   for (const int rank : {0, 1}) {
     CAPTURE(rank);
-    const Outcome first = on_ranks(
+    const Outcome before = on_ranks(
         2, command + " --rank-timeout 1",
         fmt::format("sh -c 'if [ \"$OMPI_COMM_WORLD_RANK\" = {} ]; then kill -STOP $$; fi; exec \"$0\" \"$@\"'", rank));
-    CHECK(first.status == 1);
+    says(before, fmt::format("rank {} has not begun within 6 s: it was stopped, or did not start", rank));
+    CHECK(before.out == "");
+    const Outcome first = on_ranks(2, command + " --rank-timeout 2", lost(rank, at_begin, SIGSTOP));
+    says(first, fmt::format("rank {} has not answered for 2 s: it was stopped", rank));
     CHECK(first.out == "");
-    CHECK_MESSAGE(first.err.find(fmt::format(fmt::runtime(sentence), "begun", 6)) != std::string::npos, first.err);
-    const Outcome last = on_ranks(2, command + " --rank-timeout 2", lost(rank, When::at_end, SIGSTOP));
-    CHECK(last.status == 1);
-    CHECK_MESSAGE(last.err.find(fmt::format(fmt::runtime(sentence), "ended", 2)) != std::string::npos, last.err);
+    const Outcome last = on_ranks(2, command + " --rank-timeout 2", lost(rank, at_end, SIGSTOP));
+    says(last, fmt::format("rank {} has not ended within 2 s: it was stopped", rank));
     if (rank == 1) CHECK(last.out == run_rungs(command).out);
   }
+}
+
+TEST_CASE("where ranks have machines of their own, the sentence of one that does not begin names none") {
+  if (no_mpi()) return;
+  const Outcome run =
+      on_ranks(2, "generate --prompt Once --max-tokens 3 --rank-timeout 1",
+               "sh -c 'export OMPI_COMM_WORLD_LOCAL_SIZE=1; if [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then kill -STOP $$; "
+               "fi; exec \"$0\" \"$@\"'");
+  CHECK(run.status == 1);
+  CHECK_MESSAGE(
+      run.err.find("rungs: the ranks have not all begun within 6 s: one was stopped, or its machine cannot be "
+                   "reached\n") != std::string::npos,
+      run.err);
 }
 
 TEST_CASE("ranks with different files, options or no files end at once, and a sentence names the one") {

@@ -13,6 +13,8 @@
 #include <mutex>
 #include <thread>
 
+#include "rungs/parallel/roll_call.hpp"
+
 namespace rungs {
 
 using namespace std::chrono_literals;
@@ -129,21 +131,53 @@ void tell_all(const std::string& sentence, int rank, int ranks) {
 /// Counts the time of one call of MPI that waits for all ranks, as long as it lives.
 class Watch {
  public:
-  Watch(const Patience& patience, double seconds, const char* what)
-      : thread_([=, give_up = patience.give_up](const std::stop_token& over) {
-          std::mutex mutex;
-          std::unique_lock lock(mutex);
-          std::condition_variable_any wakes;
-          // Turns are counted, not the clock asked: it went on while this process was stopped itself.
-          for (double waited = 0; waited < seconds; waited += 0.05)
-            if (wakes.wait_for(lock, over, 50ms, [&] { return over.stop_requested(); })) return;
-          give_up(
-              Error(fmt::format("the ranks have not all {} within {} s: one was stopped, or its machine cannot be "
-                                "reached",
-                                what, seconds)));
-        }) {}
+  Watch(const Patience& patience, Stage stage, double seconds)
+      : patience_(patience), stage_(stage), seconds_(seconds), ranks_(RollCall::of_this_job()) {
+    look();
+    thread_ = std::jthread([this](const std::stop_token& over) { wait(over); });
+  }
+  ~Watch() {
+    thread_.request_stop();
+    thread_.join();
+    if (ranks_) ranks_->answer(Stage(int32_t(stage_) + 1));
+  }
 
  private:
+  static constexpr double turn = 0.05;
+
+  std::optional<RollCall::Awaited> look() {
+    if (!ranks_) return {};
+    ranks_->answer(stage_);
+    return ranks_->look(stage_);
+  }
+
+  void wait(const std::stop_token& over) {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any wakes;
+    // Turns are counted, not the clock asked: it went on while this process was stopped itself.
+    std::optional<RollCall::Awaited> awaited;
+    for (double waited = 0; waited < seconds_; waited += turn) {
+      if (wakes.wait_for(lock, over, 50ms, [&] { return over.stop_requested(); })) return;
+      awaited = look();
+      if (awaited && awaited->has_come && awaited->turns * turn > patience_.seconds)
+        return patience_.give_up(
+            Error(fmt::format("rank {} has not answered for {} s: it was stopped", awaited->rank, patience_.seconds)));
+    }
+    const bool begins = stage_ == Stage::begins;
+    const char* done = begins ? "begun" : "ended";
+    patience_.give_up(Error(
+        awaited
+            ? fmt::format("rank {} has not {} within {} s: it was stopped{}", awaited->rank, done, seconds_,
+                          begins ? ", or did not start" : "")
+            : fmt::format("the ranks have not all {} within {} s: one was stopped, or its machine cannot be reached",
+                          done, seconds_)));
+  }
+
+  const Patience& patience_;
+  Stage stage_;
+  double seconds_;
+  std::optional<RollCall> ranks_;
   std::jthread thread_;
 };
 
@@ -156,7 +190,7 @@ int ask(int (*question)(MPI_Comm, int*), MPI_Comm ranks) {
 }  // namespace
 
 MpiRanks join_mpi(const Patience& patience) {
-  const Watch watch(patience, 6 * patience.seconds, "begun");
+  const Watch watch(patience, Stage::begins, 6 * patience.seconds);
   int provided = 0;
   check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided));
   if (provided < MPI_THREAD_SERIALIZED)
@@ -174,7 +208,7 @@ MpiRanks join_mpi(const Patience& patience) {
 }
 
 void leave_mpi(const Patience& patience) {
-  const Watch watch(patience, patience.seconds, "ended");
+  const Watch watch(patience, Stage::ends, patience.seconds);
   check(MPI_Finalize());
 }
 
