@@ -131,7 +131,7 @@ void tell_all(const std::string& sentence, int rank, int ranks) {
 /// Counts the time of one call of MPI that waits for all ranks, as long as it lives.
 class Watch {
  public:
-  Watch(const Patience& patience, Stage stage, double seconds)
+  Watch(const Patience& patience, RollCall::Stage stage, double seconds)
       : patience_(patience), stage_(stage), seconds_(seconds), ranks_(RollCall::of_this_job()) {
     look();
     thread_ = std::jthread([this](const std::stop_token& over) { wait(over); });
@@ -139,7 +139,7 @@ class Watch {
   ~Watch() {
     thread_.request_stop();
     thread_.join();
-    if (ranks_) ranks_->answer(Stage(int32_t(stage_) + 1));
+    if (ranks_) ranks_->answer(RollCall::Stage(stage_ + 1));
   }
 
  private:
@@ -164,7 +164,7 @@ class Watch {
         return patience_.give_up(
             Error(fmt::format("rank {} has not answered for {} s: it was stopped", awaited->rank, patience_.seconds)));
     }
-    const bool begins = stage_ == Stage::begins;
+    const bool begins = stage_ == RollCall::begins;
     const char* done = begins ? "begun" : "ended";
     patience_.give_up(Error(
         awaited
@@ -175,9 +175,9 @@ class Watch {
   }
 
   const Patience& patience_;
-  Stage stage_;
+  RollCall::Stage stage_;
   double seconds_;
-  std::optional<RollCall> ranks_;
+  std::unique_ptr<RollCall> ranks_;
   std::jthread thread_;
 };
 
@@ -190,7 +190,7 @@ int ask(int (*question)(MPI_Comm, int*), MPI_Comm ranks) {
 }  // namespace
 
 MpiRanks join_mpi(const Patience& patience) {
-  const Watch watch(patience, Stage::begins, 6 * patience.seconds);
+  const Watch watch(patience, RollCall::begins, 6 * patience.seconds);
   int provided = 0;
   check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided));
   if (provided < MPI_THREAD_SERIALIZED)
@@ -208,7 +208,7 @@ MpiRanks join_mpi(const Patience& patience) {
 }
 
 void leave_mpi(const Patience& patience) {
-  const Watch watch(patience, Stage::ends, patience.seconds);
+  const Watch watch(patience, RollCall::ends, patience.seconds);
   check(MPI_Finalize());
 }
 

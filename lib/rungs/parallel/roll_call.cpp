@@ -23,16 +23,7 @@ RollCall::RollCall(const std::filesystem::path& file, int rank, int ranks)
   if (file_ < 0) throw FileError(fmt::format("{}: cannot be opened: {}", file.string(), std::strerror(errno)));
 }
 
-RollCall::RollCall(RollCall&& other) noexcept
-    : file_(std::exchange(other.file_, -1)),
-      rank_(other.rank_),
-      mine_(other.mine_),
-      others_(std::move(other.others_)),
-      turns_(std::move(other.turns_)) {}
-
-RollCall::~RollCall() {
-  if (file_ >= 0) close(file_);
-}
+RollCall::~RollCall() { close(file_); }
 
 /// A number of mpirun's; -1 where it says none.
 static int number_of(const char* variable) {
@@ -43,13 +34,13 @@ static int number_of(const char* variable) {
   return digits.empty() || error != std::errc() || end != digits.data() + digits.size() ? -1 : number;
 }
 
-std::optional<RollCall> RollCall::of_this_job() {
+std::unique_ptr<RollCall> RollCall::of_this_job() {
   const char *folder = std::getenv("PMIX_SERVER_TMPDIR"), *job = std::getenv("PMIX_NAMESPACE");
   const int rank = number_of("OMPI_COMM_WORLD_RANK"), ranks = number_of("OMPI_COMM_WORLD_SIZE");
   const bool all_here = ranks == number_of("OMPI_COMM_WORLD_LOCAL_SIZE");
   if (!folder || !job || rank < 0 || rank >= ranks || !all_here) return {};
   try {
-    return RollCall(std::filesystem::path(folder) / fmt::format("rungs-{}", job), rank, ranks);
+    return std::make_unique<RollCall>(std::filesystem::path(folder) / fmt::format("rungs-{}", job), rank, ranks);
   } catch (const FileError&) {
     return {};
   }

@@ -4,25 +4,27 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <vector>
 
 namespace rungs {
 
-/// How far a rank has come. While it begins and while it ends it waits for the others.
-enum class Stage : int32_t { none, begins, works, ends, has_ended };
-
 /// A file in which every rank writes, now and then, that it lives, and reads the same of the others.
 class RollCall {
  public:
+  /// How far a rank has come. While it begins and while it ends it waits for the others.
+  enum Stage : int32_t { none, begins, works, ends, has_ended };
+
   /// The file may be there already: the first rank makes it. \throws FileError
   RollCall(const std::filesystem::path& file, int rank, int ranks);
-  RollCall(RollCall&& other) noexcept;
+  RollCall(const RollCall&) = delete;
+  RollCall& operator=(const RollCall&) = delete;
   ~RollCall();
 
   /// That of the job that Open MPI's mpirun started, where it runs on this machine alone; it lies in mpirun's own
   /// folder, which goes when the job ends. Nothing where there is no such job.
-  static std::optional<RollCall> of_this_job();
+  static std::unique_ptr<RollCall> of_this_job();
 
   /// This rank has come this far, and lives.
   void answer(Stage stage);
